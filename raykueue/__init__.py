@@ -1,0 +1,1 @@
+"""Conformance suite for RayJobs (KubeRay) under Kueue: do Kueue's books match the pods that really exist?"""

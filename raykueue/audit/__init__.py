@@ -1,0 +1,1 @@
+"""Pure: the ledger that folds events into findings, and the judge."""

@@ -1,0 +1,1 @@
+"""API access: client, kinds, list+watch, apply."""

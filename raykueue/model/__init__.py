@@ -1,0 +1,1 @@
+"""Pure: quantities, effective requests, events and moments, typed views of objects, versions, gates."""

@@ -1,0 +1,1 @@
+"""How a test controls a Ray job: the simulated Ray, and real Ray."""

@@ -1,0 +1,1 @@
+"""Builds and caches the pinned binaries."""
