@@ -1,0 +1,193 @@
+"""Which releases exist, which run together, and how versions compare. Pure: the text comes from the caller.
+
+`raykueue.toolchain.lock.load_versions` reads versions.toml and hands its text to `parse`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from raykueue.errors import UsageError
+
+PairClass: TypeAlias = Literal["pinned", "supported", "exploratory"]
+
+PAIRED = ("kubernetes", "kueue", "kuberay")
+"""The products whose versions make a pair; all others go with every pair, at one version."""
+
+_VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A version that compares by its numbers: `Version.parse("0.9") < Version.parse("0.10.1")`."""
+
+    major: int
+    minor: int = 0
+    patch: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Reads "1", "1.34", "1.34.4", each with or without a leading v; what is missing counts as 0.
+
+        Raises:
+            UsageError: the text is none of these (pre-releases are not among our releases).
+        """
+        match = _VERSION.fullmatch(text)
+        if match is None:
+            raise UsageError(f"version {text!r}: expected up to three numbers, such as 1.34.4")
+        return cls(*(int(number or 0) for number in match.groups()))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of one product: what is built, and the checksum that it must have."""
+
+    product: str
+    version: str
+    """Without the leading v: "0.19.2"."""
+    module: str
+    """The Go module's path."""
+    checksum: str
+    """The `Sum` of `go mod download -json`: "h1:…"."""
+
+    @property
+    def tag(self) -> str:
+        """The version as Go writes it: "v0.19.2"."""
+        return f"v{self.version}"
+
+    def __str__(self) -> str:
+        return f"{self.product} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One KubeRay version with one Kueue version, on one Kubernetes version."""
+
+    kubernetes: str
+    kueue: str
+    kuberay: str
+    klass: PairClass = "exploratory"
+
+    def versions(self) -> dict[str, str]:
+        """{"kubernetes": …, "kueue": …, "kuberay": …}: as it stands in a journal's header."""
+        return {product: getattr(self, product) for product in PAIRED}
+
+    def __str__(self) -> str:
+        return f"Kueue {self.kueue}, KubeRay {self.kuberay}, Kubernetes {self.kubernetes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """versions.toml, understood."""
+
+    recipe: int
+    go_minimum: Version
+    go_wheel: str
+    releases: tuple[Release, ...]
+    pairs: tuple[Pair, ...]
+    default: Pair
+    companions: Mapping[str, str]
+    """The products that go with every pair: {"etcd": "3.6.8", "kwok": "0.8.0"}."""
+
+    def pair(self, kueue: str | None = None, kuberay: str | None = None, kubernetes: str | None = None) -> Pair:
+        """The pair of these versions; what is not named is taken from the default pair.
+
+        Raises:
+            UsageError: a version is not among the releases; the message lists those that are.
+        """
+        chosen = Pair(
+            self.release("kubernetes", kubernetes or self.default.kubernetes).version,
+            self.release("kueue", kueue or self.default.kueue).version,
+            self.release("kuberay", kuberay or self.default.kuberay).version,
+        )
+        return next((pair for pair in self.pairs if pair.versions() == chosen.versions()), chosen)
+
+    def release(self, product: str, version: str) -> Release:
+        """One release, by "0.19.2" or "v0.19.2".
+
+        Raises:
+            UsageError: no such product or version; the message lists those that exist.
+        """
+        known = [release for release in self.releases if release.product == product]
+        if not known:
+            products = sorted({release.product for release in self.releases})
+            raise UsageError(f"product {product!r} is not in versions.toml; known: {', '.join(products)}")
+        for release in known:
+            if release.version == version.removeprefix("v"):
+                return release
+        names = ", ".join(release.version for release in known)
+        raise UsageError(f"{product} {version} is not in versions.toml; known: {names}")
+
+    def release_for(self, product: str, pair: Pair) -> Release:
+        """The release of a product that runs with this pair."""
+        version = self.companions.get(product) or pair.versions().get(product, "")
+        return self.release(product, version)
+
+    def digest(self, pair: Pair) -> str:
+        """sha256 (hex) over all that determines what runs for this pair: the key of caches made with it."""
+        releases = [self.release_for(product, pair) for product in sorted({*PAIRED, *self.companions})]
+        content = [self.recipe, [[one.product, one.version, one.module, one.checksum] for one in releases]]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def parse(text: str, name: str = "versions.toml") -> Versions:
+    """Reads the text of versions.toml.
+
+    Raises:
+        UsageError: the text is no TOML, lacks something, or names a release that it doesn't have.
+    """
+    try:
+        return _read(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: not TOML: {error}") from error
+    except KeyError as error:
+        raise UsageError(f"{name}: the key {error} is missing") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{name}: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def _read(data: Mapping[str, Any]) -> Versions:
+    releases = [
+        Release(product, version, content["module"], details["sum"])
+        for product, content in data["products"].items()
+        for version, details in content["releases"].items()
+    ]
+    releases.sort(key=lambda release: (release.product, Version.parse(release.version)))
+    for release in releases:
+        if not release.checksum.startswith("h1:"):
+            raise UsageError(f"{release}: sum {release.checksum!r}: expected h1:…, from go mod download -json")
+    default = data["default"]
+    pairs = tuple(_pair(entry, default) for entry in data["pairs"])
+    chosen = Pair(*(default[product] for product in PAIRED))
+    versions = Versions(
+        recipe=int(data["recipe"]),
+        go_minimum=Version.parse(data["go"]["minimum"]),
+        go_wheel=data["go"]["wheel"],
+        releases=tuple(releases),
+        pairs=pairs,
+        default=next((pair for pair in pairs if pair.versions() == chosen.versions()), chosen),
+        companions={product: version for product, version in default.items() if product not in PAIRED},
+    )
+    for pair in (*pairs, versions.default):
+        for product in (*PAIRED, *versions.companions):
+            versions.release_for(product, pair)
+    return versions
+
+
+def _pair(entry: Mapping[str, str], default: Mapping[str, str]) -> Pair:
+    klass = entry["class"]
+    if klass not in get_args(PairClass):
+        raise UsageError(f"class {klass!r} of a pair; known: {', '.join(get_args(PairClass))}")
+    kubernetes = entry.get("kubernetes", default["kubernetes"])
+    return Pair(kubernetes, entry["kueue"], entry["kuberay"], klass)  # type: ignore[arg-type]  # checked above
