@@ -40,6 +40,8 @@ PROGRAMS: Mapping[str, Program] = {
         ),
         Program("kube-scheduler", "kubernetes", f"{_KUBERNETES}/kube-scheduler", 0.2, _KUBERNETES_VERSION),
         Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", 1.7),
+        # Renders the manifests that Kueue and KubeRay ship, as their releases do.
+        Program("kustomize", "kustomize", "sigs.k8s.io/kustomize/kustomize/v5", 0.5),
         Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", 4.4, "sigs.k8s.io/kueue/pkg/version.GitVersion"),
         # Its package main is the root of the module.
         Program("kuberay", "kuberay", "github.com/ray-project/kuberay/ray-operator", 1.5),
