@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from raykueue.errors import InfraError, UsageError
 
-DEADLINE_S = 30.0
-"""Of one call. The simulated Ray itself gives up on the API server after 15 s."""
+DEADLINE_S = 40.0
+"""Of one call. The simulated Ray itself waits up to 20 s for a read that was asked for, and 15 s for the API server."""
 
 
 class RayControl(Protocol):

@@ -28,6 +28,9 @@ from raykueue.ray.simulated.submitters import end_submitter
 
 START_S = 60.0
 """How long the API server is waited for."""
+READ_S = 20.0
+"""How long a terminal state may stay unread: KubeRay asks every 3 s (rayjob_controller.go RayJobDefaultRequeueDuration
+@v1.6.2)."""
 
 
 class Process:
@@ -124,24 +127,35 @@ class Process:
     async def _end_or_log(self, end: EndSubmitter) -> None:
         try:
             await self._end(end)
-        except (ApiRefused, *NO_ANSWER) as error:
+        except (InfraError, *NO_ANSWER) as error:
             _log(f"submitter {end.submitter.namespace}/{end.submitter.pod} could not be ended: {error!r}")
 
     async def _end(self, end: EndSubmitter) -> None:
         done = False
         try:
             if end.after_read and end.job is not None and end.job.read is None:
-                await self._reads.setdefault(end.job, asyncio.Event()).wait()
+                await self._wait_for_read(end.job)
             done = await end_submitter(self._api, end.submitter, end.exit_code)
         finally:
             self.simulation.submitter_ended(end, done)
+
+    async def _wait_for_read(self, job: Job) -> None:
+        event = self._reads.setdefault(job, asyncio.Event())
+        try:
+            await asyncio.wait_for(event.wait(), READ_S)
+        except TimeoutError as error:
+            raise InfraError(
+                f"nobody has read that Ray job {job.submission_id} is {job.status} in {READ_S:g} s"
+            ) from error
+        finally:
+            self._reads.pop(job, None)
 
     async def _end_all(self, ends: list[EndSubmitter]) -> None:
         await asyncio.gather(*(self._end(end) for end in ends))
 
     def _was_read(self, job: Job) -> None:
         self.simulation.was_read(job)
-        if job.read is not None and (event := self._reads.pop(job, None)) is not None:
+        if job.read is not None and (event := self._reads.get(job)) is not None:
             event.set()
 
     # --- instructions ---
