@@ -1,0 +1,11 @@
+"""The rules: each one a sentence about the books that must stay true, judged change by change."""
+
+from __future__ import annotations
+
+from raykueue.audit.rules.books_match import BooksMatch
+from raykueue.audit.rules.rule import Rule
+
+RULES: tuple[type[Rule], ...] = (BooksMatch,)
+"""In the order in which they are told of a change."""
+
+__all__ = ["RULES", "Rule"]
