@@ -7,7 +7,8 @@ a job summary above 1 MiB as a whole: this one never exceeds `LIMIT`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from raykueue.model.findings import Verdict
 from raykueue.report.record import JudgedFinding, Record
@@ -29,6 +30,8 @@ from raykueue.report.wording import (
     told,
 )
 
+T = TypeVar("T")
+
 LIMIT = 800 * 1024
 """Bytes of UTF-8."""
 
@@ -48,17 +51,17 @@ def markdown(report: LoadedReport) -> str:
         f"# {HEADLINES[run.exit_code]}: {inline(headline(report))}\n\n",
         f"{inline(pair_line(run))}  \n{inline(setting_line(run))}  \n{run.started}\n\n",
         *_counts(report),
-        *_section("Failures", (_defect(r) for r in records if r.verdict in DEFECTS), _DEFECTS_LIMIT),
-        *_section("Could not be judged", (_defect(r) for r in records if r.verdict is Verdict.INFRA), _INFRA_LIMIT),
-        *_section("Known upstream defects", _known(report), _KNOWN_LIMIT),
-        *_section("Notes", _notes(records), _NOTES_LIMIT),
+        *_section("Failures", [r for r in records if r.verdict in DEFECTS], _defect, _DEFECTS_LIMIT),
+        *_section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
+        *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
+        *_section("Notes", _notes(records), str, _NOTES_LIMIT),
         "## Where the time went\n\n",
         f"* Run: {inline(time_of_run(report))}\n* Tests: {inline(time_of_tests(report))}\n\n",
         *_versions(report),
         "## Every test\n\n| verdict | requirement | time | remark |\n|---|---|--:|---|\n",
-        *(_row(record) for record in records),
     ]
-    return "".join(_fit(blocks, LIMIT))
+    rest = LIMIT - sum(len(block.encode()) for block in blocks)
+    return "".join([*blocks, *_fit(records, _row, rest)])
 
 
 def inline(text: str) -> str:
@@ -156,24 +159,26 @@ def _row(record: Record) -> str:
     return f"| {word} | {inline(title(record))} | {time} | {remark} |\n"
 
 
-def _section(heading: str, blocks: Iterable[str], limit: int) -> list[str]:
-    fitted = _fit(blocks, limit)
-    return [f"## {heading}\n\n", *fitted, "\n"] if fitted else []
+def _section(heading: str, items: Iterable[T], render: Callable[[T], str], limit: int) -> list[str]:
+    blocks = _fit(items, render, limit)
+    return [f"## {heading}\n\n", *blocks, "\n"] if blocks else []
 
 
-def _fit(blocks: Iterable[str], limit: int) -> list[str]:
-    """As many whole blocks as fit, and a note if some did not."""
-    fitted: list[str] = []
+def _fit(items: Iterable[T], render: Callable[[T], str], limit: int) -> list[str]:
+    """As many whole blocks as fit into `limit` bytes, and a note if some did not."""
+    blocks: list[str] = []
     size = left_out = 0
-    for block in blocks:
-        size += len(block.encode())
-        if left_out or size > limit - _RESERVE:
-            left_out += 1
-        else:
-            fitted.append(block)
+    for item in items:
+        if not left_out:
+            block = render(item)
+            size += len(block.encode())
+            if size <= limit - _RESERVE:
+                blocks.append(block)
+                continue
+        left_out += 1
     if left_out:
-        fitted.append(f"\n*Cut here, to stay within a CI summary's size: {left_out} more, in records.jsonl.*\n\n")
-    return fitted
+        blocks.append(f"\n*Cut here, to stay within a CI summary's size: {left_out} more, in records.jsonl.*\n\n")
+    return blocks
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -137,7 +137,7 @@ def _test(report: LoadedReport, record: Record, width: int, colour: bool, *, in_
     yield from (" " * _INDENT + more for more in sentence[1:])
     if in_full:
         yield from _details(report, record, width)
-    else:
+    elif record.verdict is Verdict.PASS:
         for judged in record.findings:
             if judged.explained_by == "expects":
                 yield from _labelled(" " * _INDENT, f"as expected: {told(judged)}", width)

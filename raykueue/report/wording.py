@@ -125,7 +125,7 @@ def told(judged: JudgedFinding) -> str:
     """A finding in words: rule, class and cause, then its own text, which has the amounts and milliseconds."""
     finding = judged.finding
     about = f"{finding.klass}, {finding.cause}" if finding.cause else finding.klass
-    return f"{finding.rule} ({about}): {one_line(finding.text)}"
+    return one_line(f"{finding.rule} ({about}): {finding.text}", 1000)
 
 
 def known_ids(record: Record) -> list[str]:
