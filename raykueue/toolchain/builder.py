@@ -15,7 +15,7 @@ from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Release, Versions
 from raykueue.toolchain import recipe
 from raykueue.toolchain.golang import BUILD, DOWNLOAD, Go, find_go
-from raykueue.toolchain.process import terminable
+from raykueue.toolchain.interrupt import Interrupts
 from raykueue.toolchain.progress import Log, Progress
 from raykueue.toolchain.recipe import PROGRAMS, SOURCES, Program
 from raykueue.toolchain.store import Artifact, Store, cache_root
@@ -40,6 +40,7 @@ class Toolchain:
         self.store = Store(cache or cache_root())
         self._log = log
         self._progress = Progress(log)
+        self._interrupts = Interrupts()
         self._found_go: Go | None = None
 
     def binary(self, name: str, pair: Pair) -> Path:
@@ -79,11 +80,12 @@ class Toolchain:
         Raises:
             UsageError: there is no such thing.
             ToolchainError: something can't be made, or is not what versions.toml pins.
+            KeyboardInterrupt: SIGINT, SIGTERM or SIGHUP came; nothing half made is left, no process runs on.
         """
         paths = {name: self.have(name, pair) for name in (NAMES if names is None else names)}
         missing = [name for name, path in paths.items() if path is None]
         seconds = [recipe.estimate(_minutes(name)) for name in missing]
-        with terminable():
+        with self._interrupts.deferred():
             for position, name in enumerate(missing, 1):
                 release = self.release(name, pair)
                 what = f"{'fetching manifests of' if name.endswith(_SOURCES) else 'building'} {_label(name, release)}"
@@ -138,8 +140,8 @@ class Toolchain:
         artifact = Artifact("wrap", str(release).replace(" ", "-"), self._facts(release, packages=packages))
 
         def fill(folder: Path) -> Mapping[str, Any]:
-            module = go.module(release, folder)
-            (folder / "go.mod").write_text(recipe.wrapper_module(module.description, release), encoding="utf-8")
+            content = go.describe(go.module(release, folder).go_mod, folder)
+            (folder / "go.mod").write_text(recipe.wrapper_module(content, release), encoding="utf-8")
             go.call(["get", "-tool", *(f"{package}@{release.tag}" for package in packages)], folder, DOWNLOAD)
             return {"go": go.version, "made": _now()}
 
@@ -149,12 +151,16 @@ class Toolchain:
         def waiting() -> None:
             self._log(f"{artifact.name} is being made by another process: waiting for it")
 
-        return self.store.make(artifact, fill, self._progress.tick, waiting)
+        return self.store.make(artifact, fill, self._tick, waiting)
 
     def _go(self) -> Go:
         if self._found_go is None:
-            self._found_go = find_go(self.versions, self.store, self._log, self._progress.tick)
+            self._found_go = find_go(self.versions, self.store, self._log, self._tick)
         return self._found_go
+
+    def _tick(self) -> None:
+        self._interrupts.check()
+        self._progress.tick()
 
 
 def _copy_sources(go: Go, release: Release, folder: Path) -> None:

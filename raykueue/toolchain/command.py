@@ -110,7 +110,7 @@ def _path(arguments: argparse.Namespace) -> int:
         release = toolchain.release(arguments.name, pair)
         options = f"--kueue {pair.kueue} --kuberay {pair.kuberay} --kubernetes {pair.kubernetes}"
         print(
-            f"raykueue: {arguments.name} of {release} is not in the cache ({toolchain.store.root}): "
+            f"raykueue: {arguments.name} {release.version} is not in the cache ({toolchain.store.root}): "
             f"run `raykueue toolchain build {arguments.name} {options}`",
             file=sys.stderr,
         )

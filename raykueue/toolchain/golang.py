@@ -36,8 +36,7 @@ class Module:
     """A module as Go has downloaded it, with the checksum that was pinned."""
 
     folder: Path
-    description: Mapping[str, Any]
-    """Its go.mod, as `go mod edit -json` shows it."""
+    go_mod: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,12 @@ class Go:
                 "Nothing was built. Either the pin is wrong, or the registry serves other content than was pinned: "
                 "compare with the Go checksum database before you change versions.toml"
             )
-        description = json.loads(self.call(["mod", "edit", "-json", answer["GoMod"]], folder, QUICK))
-        return Module(Path(answer["Dir"]), description)
+        return Module(Path(answer["Dir"]), Path(answer["GoMod"]))
+
+    def describe(self, go_mod: Path, cwd: Path) -> Mapping[str, Any]:
+        """A go.mod as JSON, by `go mod edit -json`."""
+        content: Mapping[str, Any] = json.loads(self.call(["mod", "edit", "-json", go_mod], cwd, QUICK))
+        return content
 
 
 def find_go(versions: Versions, store: Store, log: Callable[[str], None], tick: Callable[[], None]) -> Go:

@@ -6,14 +6,11 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 TICK = 0.5
 """Seconds between two calls of `tick`."""
@@ -41,7 +38,8 @@ def run(
     timeout: float,
     tick: Callable[[], None],
 ) -> Output:
-    """Runs the command; on any exception in the wait (an interrupt above all) its whole group is ended first.
+    """Runs the command, calling `tick` twice a second; if that raises (an interrupt above all), or time is up, the
+    command's whole group is ended first.
 
     Raises:
         OSError: it can't be started.
@@ -77,24 +75,3 @@ def run(
             stream.seek(0)
             streams.append(stream.read().decode(errors="replace"))
     return Output(process.returncode, *streams)
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP interrupts like Ctrl-C, so that what was begun is cleaned up.
-
-    A handler that somebody has set is left alone, and so are other threads, which can't set one.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(number) is signal.SIG_DFL]
-    try:
-        for number in ours:
-            signal.signal(number, _interrupt)
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the form of a signal handler
-    raise KeyboardInterrupt(signal.Signals(number).name)
