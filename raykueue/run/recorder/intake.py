@@ -1,0 +1,124 @@
+"""Where all streams meet: every record goes to the journal, the ledger, and the open scopes it concerns."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from raykueue.model.events import Barrier, Event, Gap, Listed, Marker, Record
+from raykueue.run.recorder.auditor import Auditor, Guarded
+from raykueue.run.recorder.journal_file import JournalFile
+from raykueue.run.recorder.judging import Arrivals
+from raykueue.run.recorder.scopes import Router, ScopeNames, key_of
+from raykueue.run.recorder.sentinels import is_sentinel
+
+
+@dataclass(slots=True)
+class OpenScope:
+    """A scope and who listens to it."""
+
+    names: ScopeNames
+    push: Callable[[str], None]
+    """Takes the encoded record of each event."""
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    since: int = 0
+    """Offset in the journal at which it was opened."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """The one place that writes records, so their order is the same for journal, ledger and tests."""
+
+    journal: JournalFile
+    auditor: Guarded
+    router: Router[OpenScope] = field(default_factory=Router)
+    closed: list[ScopeNames] = field(default_factory=list)
+    events: Counter[str] = field(default_factory=Counter)
+    """Per kind, without sentinels."""
+    gaps: int = 0
+    unfolded: int = 0
+    """Events since the last barrier."""
+    proven: frozenset[str] = frozenset()
+    """Kinds that barriers prove complete."""
+    folded: int = 0
+    """Revision of the last barrier."""
+    problems: list[str] = field(default_factory=list)
+    """Why nothing can be judged any more, in this run."""
+
+    @classmethod
+    def to(cls, journal: JournalFile, auditor: Auditor) -> Intake:
+        """An intake that writes to these two."""
+        return cls(journal, Guarded(auditor))
+
+    def take(self, record: Event | Listed | Gap) -> None:
+        """What the streams deliver. Sentinels stay outside; they only move the watermark."""
+        if isinstance(record, Event):
+            if is_sentinel(record.object):
+                return
+            key = key_of(record)
+            line = self.journal.append(record, key)
+            self.auditor.add(self._in_order(record))
+            self.events[record.kind] += 1
+            self.unfolded += 1
+            for scope in self.router.receivers(key):
+                scope.push(line)
+                scope.arrivals.note(record.rev)
+            return
+        self.gaps += isinstance(record, Gap)
+        self.write(record)
+
+    def _in_order(self, event: Event) -> Event:
+        """Barriers say nothing of a kind without sentinel, such as Node: its events are folded by arrival."""
+        if event.kind in self.proven or event.rev > self.folded:
+            return event
+        return replace(event, rev=self.folded + 1)
+
+    def write(self, record: Record) -> None:
+        """A record that concerns every scope."""
+        self.journal.append(record)
+        self.auditor.add(record)
+
+    def mark(self, what: str, about: dict[str, Any]) -> None:
+        """Something the suite did or saw, now."""
+        self.write(Marker(what, time.time_ns(), about))
+
+    def passed(self, barrier: Barrier) -> None:
+        """All streams are complete up to the barrier: fold, and make the journal safe."""
+        self.journal.append(barrier)
+        self.journal.flush()
+        self.auditor.fold(barrier)
+        self.unfolded = 0
+        self.folded = barrier.rev
+
+    def trouble(self, text: str) -> None:
+        """The record can't be trusted any more."""
+        if text not in self.problems:
+            self.problems.append(text)
+
+    def open(self, scope: OpenScope) -> int:
+        """Sends what is recorded already, then everything that arrives; returns how many events there were.
+
+        Raises:
+            UsageError: another scope has, or had, some of these names.
+        """
+        self.router.open(scope.names, scope)
+        scope.since = self.journal.bytes
+        self.mark("scope-open", {"scope": scope.names.name, "namespaces": list(scope.names.namespaces)})
+        lines = self.journal.lines(scope.names.all_keys())
+        for line in lines:
+            scope.push(line)
+        return len(lines)
+
+    def close(self, name: str, why: str = "") -> None:
+        """The scope gets no more events, and its findings are forgotten.
+
+        Raises:
+            UsageError: no such scope is open.
+        """
+        scope = self.router.close(name)
+        self.closed.append(scope.names)
+        self.mark("scope-close", {"scope": name, **({"why": why} if why else {})})
+        self.auditor.ledger.forget(scope.names)
