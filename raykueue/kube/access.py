@@ -5,8 +5,14 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from raykueue.errors import ClusterError
+
+_PLAIN_CLUSTER = {"server", "certificate-authority"}
+_PLAIN_USER = {"token", "client-certificate", "client-key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +39,52 @@ class Access:
 
 
 def load_access(kubeconfig: Path, context: str | None = None) -> Access:
-    """Reads one kubeconfig with the official client, which knows exec plugins and auth providers.
+    """Reads one kubeconfig.
+
+    Whatever has more to it than files and a token (exec plugins, auth providers, inlined data) is read by the official
+    client, which knows them all; importing it takes half a second, which a process of ours does without.
 
     Raises:
         ClusterError: the file or the context does not exist, or can't be understood.
     """
-    from kubernetes import client, config  # half a second of imports: only where a cluster is really used
+    try:
+        document = yaml.safe_load(kubeconfig.read_text())
+        plain = _plain(document, context)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ClusterError(f"kubeconfig {kubeconfig}, context {context or '(current)'}: {error!r}") from error
+    return plain or _by_official_client(kubeconfig, context)
+
+
+def _plain(document: dict[str, Any], name: str | None) -> Access | None:
+    context = _named(document["contexts"], name or document["current-context"])["context"]
+    cluster = _named(document["clusters"], context["cluster"])["cluster"]
+    user = _named(document["users"], context["user"])["user"]
+    if not (cluster.keys() <= _PLAIN_CLUSTER and user.keys() <= _PLAIN_USER):
+        return None
+    return Access(
+        server=cluster["server"].rstrip("/"),
+        ca_file=cluster.get("certificate-authority", ""),
+        cert_file=user.get("client-certificate", ""),
+        key_file=user.get("client-key", ""),
+        token=user.get("token", ""),
+    )
+
+
+def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    for entry in entries:
+        if entry["name"] == name:
+            return entry
+    raise KeyError(f"{name} is not among {sorted(entry['name'] for entry in entries)}")
+
+
+def _by_official_client(kubeconfig: Path, context: str | None) -> Access:
+    from kubernetes import client, config
 
     configuration = client.Configuration()
     try:
-        config.load_kube_config(str(kubeconfig), context=context, client_configuration=configuration)
+        config.load_kube_config(  # type: ignore[no-untyped-call]
+            str(kubeconfig), context=context, client_configuration=configuration
+        )
     except (config.ConfigException, OSError) as error:
         raise ClusterError(f"kubeconfig {kubeconfig}, context {context or '(current)'}: {error}") from error
     token = str(configuration.api_key.get("authorization", "") or configuration.api_key.get("BearerToken", ""))

@@ -1,0 +1,1 @@
+"""A cluster of processes on loopback: real control plane and controllers, simulated nodes."""

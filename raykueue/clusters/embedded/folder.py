@@ -1,0 +1,151 @@
+"""Where clusters live: one folder each, its lock, and what a dead run left in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import platformdirs
+import psutil
+
+from raykueue.errors import ClusterError, ClusterLocked, UsageError
+
+_SAME_START_SECONDS = 2.0
+"""A pid whose process started at another time is somebody else's by now."""
+
+
+def state_root() -> Path:
+    """RAYKUEUE_STATE, or the user's state directory. Readable by the user only."""
+    root = Path(os.environ.get("RAYKUEUE_STATE") or platformdirs.user_state_path("raykueue"))
+    folder = root / "clusters"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFolder:
+    """The folder of one cluster, by name."""
+
+    path: Path
+
+    @classmethod
+    def named(cls, name: str) -> ClusterFolder:
+        """The folder that a cluster of this name has, whether it exists or not."""
+        if not name.replace("-", "").isalnum() or len(name) > 30:
+            raise UsageError(f"cluster name {name!r}: letters, digits and dashes only, 30 at most")
+        return cls(state_root() / name)
+
+    @property
+    def name(self) -> str:
+        """Of the cluster."""
+        return self.path.name
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was written by `describe`: pair, kubeconfig, ports; empty if it never came up."""
+        return _read(self.path / "cluster.json")
+
+    def describe(self, about: dict[str, Any]) -> None:
+        """Writes what others need to attach to the running cluster."""
+        partial = self.path / "cluster.json.partial"
+        partial.write_text(json.dumps(about, indent=1))
+        partial.replace(self.path / "cluster.json")
+
+    def alive(self) -> bool:
+        """Whether its keeper runs."""
+        keeper = _read(self.path / "state.json").get("keeper")
+        return keeper is not None and _process(keeper) is not None
+
+    def detached(self) -> bool:
+        """Whether it was left up on purpose."""
+        return bool(_read(self.path / "state.json").get("detached"))
+
+    @contextlib.contextmanager
+    def locked(self, what: str) -> Iterator[None]:
+        """Holds the cluster for one run; `what` tells others who has it.
+
+        Raises:
+            ClusterLocked: somebody else has it; the message says who.
+        """
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        holder = self.path / "holder.json"
+        lock = filelock.FileLock(self.path / "lock", timeout=0, is_singleton=False)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            about = _read(holder)
+            since = time.strftime("%H:%M:%S", time.localtime(about.get("since", 0)))
+            who = f"pid {about.get('pid', '?')} ({about.get('what', '?')})"
+            raise ClusterLocked(
+                f"cluster {self.name} is in use by {who} since {since}; "
+                "wait for it, or start a run with a cluster of its own (without --reuse-cluster)"
+            ) from None
+        try:
+            holder.write_text(json.dumps({"pid": os.getpid(), "what": what, "since": time.time()}))
+            yield
+        finally:
+            holder.unlink(missing_ok=True)
+            lock.release()
+
+    def reclaim(self) -> list[str]:
+        """Ends what is left of a cluster whose keeper is gone, and removes its folder. Returns the names ended.
+
+        Raises:
+            ClusterError: the cluster is alive.
+        """
+        if self.alive():
+            raise ClusterError(f"cluster {self.name} is running; `raykueue down {self.name}` ends it")
+        ended = []
+        for name, about in _read(self.path / "state.json").get("components", {}).items():
+            process = _process(about)
+            if process is not None:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+                    process.wait(10)
+                ended.append(name)
+        shutil.rmtree(self.path, ignore_errors=True)
+        return ended
+
+
+def clusters() -> list[ClusterFolder]:
+    """Every cluster that has a folder."""
+    return [ClusterFolder(path) for path in sorted(state_root().iterdir()) if path.is_dir()]
+
+
+def reclaim_dead() -> dict[str, list[str]]:
+    """Cleans up after runs that died: {cluster: components ended}. Clusters that run, or are being made, stay."""
+    gone: dict[str, list[str]] = {}
+    for folder in clusters():
+        if folder.alive():
+            continue
+        try:
+            with folder.locked("clean-up"):
+                gone[folder.name] = folder.reclaim()
+        except ClusterLocked:
+            continue
+    return gone
+
+
+def _process(about: dict[str, Any]) -> psutil.Process | None:
+    try:
+        process = psutil.Process(int(about["pid"]))
+        same = abs(process.create_time() - float(about["started"])) < _SAME_START_SECONDS
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.Error:
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found

@@ -1,0 +1,107 @@
+"""What every backend offers, and what it is told to install."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+Tier: TypeAlias = Literal["control-plane", "node"]
+"""control-plane: nodes and Ray are simulated, everything else is real. node: real kubelet, real Ray."""
+
+Manifest: TypeAlias = Mapping[str, Any]
+Manifests: TypeAlias = Sequence[Manifest]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """The identity under which a component talks to the API."""
+
+    namespace: str
+    name: str
+
+
+class Seat(Protocol):
+    """Where a component is put, when a backend runs it as a process."""
+
+    @property
+    def folder(self) -> Path:
+        """Its own folder, for configuration, certificates and sockets."""
+        ...
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Under its own identity."""
+        ...
+
+    def port(self, purpose: str) -> int:
+        """A free port on loopback, the same for the same purpose."""
+        ...
+
+    def service_port(self, namespace: str, name: str) -> int:
+        """The port on loopback that stands for a Service of the cluster (webhooks are called there)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """How a component is run as a process of its own."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Written below the seat's folder before it starts, readable by the owner only."""
+    ready_url: str = ""
+    """Answers 200 once it is ready; empty: it is ready once it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSpec:
+    """A component from the pinned module's own manifests: what it needs, how it is run, what calls it."""
+
+    name: str
+    account: ServiceAccount | None
+    process: Callable[[Seat], Process]
+    objects: Manifests = ()
+    """Namespace, RBAC, secrets: as shipped; exist before it starts."""
+    webhooks: Manifests = ()
+    """Webhook configurations, as shipped: registered before it is ready, called at its Services."""
+    after: Sequence[str] = ()
+    """Components that must be ready before this one starts."""
+
+
+class Cluster(Protocol):
+    """A running Kubernetes cluster that the suite may change."""
+
+    name: str
+    kubeconfig: Path
+    tier: Tier
+
+    def start(self, crds: Manifests) -> None:
+        """Control plane and nodes up, CRDs Established."""
+        ...
+
+    def install(self, components: Sequence[ComponentSpec]) -> None:
+        """Objects created, components started, all of them ready."""
+        ...
+
+    def logs(self, component: str) -> str:
+        """The last lines of a component's log."""
+        ...
+
+    def stop(self) -> None:
+        """Nothing of it is left behind."""
+        ...
+
+
+class Faults(Protocol):
+    """What a backend offers to fault tests; without it they are not-applicable."""
+
+    def kill(self, component: str) -> None:
+        """Ends a component abruptly, and leaves it down."""
+        ...
+
+    def start_component(self, component: str) -> None:
+        """Starts it again, with the settings it had."""
+        ...

@@ -1,0 +1,149 @@
+"""Kueue: the manager of the pinned module, as shipped, with the suite's configuration.
+
+It manages its own certificates as it ships (`internalCertManagement`): given files instead, it insists on
+/etc/kueue/metrics/certs (cmd/kueue/main.go:216-234@v0.19.2), where only root may write. Its rotation takes a Secret
+that already holds a good pair as it is, so the Secret is made beforehand with 127.0.0.1 among its names, and what a
+kubelet would mount is written beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from raykueue.clusters.pki import Authority, key_pem, write_secret
+from raykueue.clusters.protocol import ComponentSpec, Manifest, Process, Seat, ServiceAccount
+from raykueue.clusters.services import trust
+from raykueue.controllers.rendered import Rendered, without
+from raykueue.controllers.settings import DEFAULT, Settings, gates_flag, merged
+from raykueue.model.versions import Version
+
+NAMESPACE = "kueue-system"
+ACCOUNT = "kueue-controller-manager"
+SERVICE = "kueue-webhook-service"
+
+FRAMEWORKS = ("batch/job", "ray.io/rayjob", "ray.io/raycluster")
+"""What the suite's Kueue manages: the queued kind and what it owns. With `pod` and the rest, which newer versions ship
+switched on, every pod of the cluster would pass a webhook; no test is about them."""
+
+LEFT_OUT_CRDS = ("provisioningrequestconfigs.kueue.x-k8s.io",)
+"""Kueue starts and admits without it; it costs a second of a cold start (docs/design.md)."""
+
+_WEBHOOK_GROUPS = frozenset({"kueue.x-k8s.io", "ray.io", "batch"})
+"""The rest belongs to frameworks that are off, or to kinds that nobody installed."""
+
+
+def crds(rendered: Rendered) -> list[Manifest]:
+    """Kueue's CRDs, with their conversion webhooks."""
+    return without(rendered.of("CustomResourceDefinition"), LEFT_OUT_CRDS)
+
+
+class WebhookKeys:
+    """The certificate authority and the serving pair of Kueue's webhooks, kept in one folder of the cache."""
+
+    def __init__(self, folder: Path) -> None:
+        names = {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+        if not all((folder / name).exists() for name in names):
+            _write_keys(folder)
+        self.files = {name: (folder / name).read_text() for name in sorted(names)}
+
+    def secret_data(self) -> dict[str, str]:
+        """As the data of a Secret."""
+        return {name: base64.b64encode(text.encode()).decode() for name, text in self.files.items()}
+
+
+def component(
+    binary: Path, version: str, rendered: Rendered, keys: WebhookKeys, settings: Settings = DEFAULT
+) -> ComponentSpec:
+    """The manager, under its own account, with the shipped configuration and what `settings` changes in it."""
+    secret = dict(rendered.one("Secret", "webhook-server-cert"))
+    secret["data"] = keys.secret_data()
+    shipped = rendered.one("ConfigMap", "manager-config")["data"]["controller_manager_config.yaml"]
+    authority = keys.secret_data()["ca.crt"]
+
+    def process(seat: Seat) -> Process:
+        health = seat.port("kueue health")
+        local = {
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+            "metrics": {"bindAddress": f"127.0.0.1:{seat.port('kueue metrics')}"},
+            "webhook": {
+                "host": "127.0.0.1",
+                "port": seat.service_port(NAMESPACE, SERVICE),
+                "certDir": str(seat.folder / "certs"),
+            },
+            "leaderElection": {"leaderElect": False},
+        }
+        config = merged(merged(_suite_config(yaml.safe_load(shipped)), settings.kueue_config), local)
+        gates = {**_suite_gates(version), **settings.kueue_gates}
+        files = {f"certs/{name}": text for name, text in keys.files.items()}
+        return Process(
+            argv=[
+                str(binary),
+                f"--config={seat.folder / 'config.yaml'}",
+                f"--kubeconfig={seat.kubeconfig}",
+                "--zap-log-level=2",
+                *gates_flag(gates),
+            ],
+            env={"KUBECONFIG": str(seat.kubeconfig), "POD_NAMESPACE": NAMESPACE, "GOGC": "400"},
+            files={**files, "config.yaml": json.dumps(config, indent=1)},
+            ready_url=f"http://127.0.0.1:{health}/readyz",
+        )
+
+    return ComponentSpec(
+        name="kueue",
+        account=ServiceAccount(NAMESPACE, ACCOUNT),
+        process=process,
+        objects=[*rendered.of("Namespace"), *rendered.bound_rbac(ACCOUNT), secret],
+        webhooks=[
+            trust(_relevant(hook), authority)
+            for hook in rendered.of("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        ],
+    )
+
+
+def trusting(crd: Manifest, keys: WebhookKeys) -> Manifest:
+    """A CRD whose conversion webhook trusts Kueue's authority."""
+    return trust(crd, keys.secret_data()["ca.crt"])
+
+
+def _suite_config(shipped: dict[str, Any]) -> dict[str, Any]:
+    return merged(shipped, {"integrations": {"frameworks": list(FRAMEWORKS)}})
+
+
+def _suite_gates(version: str) -> dict[str, bool]:
+    gates = {"VisibilityOnDemand": False}  # an aggregated API, which nothing here routes to
+    if Version.parse(version) >= Version.parse("0.19.0"):
+        gates["DisableWaitForPodsReady"] = True  # on by default from 0.19 on; a test that is about it says so
+    return gates
+
+
+def _relevant(configuration: Manifest) -> Manifest:
+    hooks = [
+        hook
+        for hook in configuration["webhooks"]
+        if all(_WEBHOOK_GROUPS.issuperset(rule["apiGroups"]) for rule in hook["rules"])
+    ]
+    return {**configuration, "webhooks": hooks}
+
+
+def _write_keys(folder: Path) -> None:
+
+    # RSA, and a name for the authority, because Kueue's rotation checks its Secret for both
+    # (github.com/open-policy-agent/cert-controller pkg/rotator, validCACert and buildArtifactsFromSecret).
+    authority_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    authority = Authority("kueue-ca", names=("kueue-ca",), key=authority_key)
+    names = (f"{SERVICE}.{NAMESPACE}.svc", f"{SERVICE}.{NAMESPACE}.svc.cluster.local", "127.0.0.1", "localhost")
+    certificate, key = authority.issue(f"{SERVICE}.{NAMESPACE}.svc", names=names)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, text in {
+        "ca.crt": authority.pem(),
+        "ca.key": key_pem(authority_key),
+        "tls.crt": certificate,
+        "tls.key": key,
+    }.items():
+        write_secret(folder / name, text)

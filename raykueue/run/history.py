@@ -1,0 +1,112 @@
+"""What the journal says of one job: its objects, and when each state began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raykueue.model.events import Event, Moment, Object
+from raykueue.model.views import controller, deleting, uid
+from raykueue.run.feed import Feed
+from raykueue.run.states import ALL, Admitted, Gone, State
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A state of the job began."""
+
+    state: State
+    """With its detail."""
+    moment: Moment
+
+
+class History:
+    """One job, by the UID of its RayJob, in one feed."""
+
+    def __init__(self, feed: Feed, namespace: str, name: str, job_uid: str) -> None:
+        self.feed = feed
+        self.namespace = namespace
+        self.name = name
+        self.uid = job_uid
+
+    def rayjob(self) -> Object | None:
+        """The RayJob as last seen, or None once it is gone."""
+        events = self.feed.history("RayJob", self.uid)
+        return events[-1].object if events and events[-1].type != "DELETED" else None
+
+    def workload(self) -> Object | None:
+        """Its newest Workload that is not being deleted."""
+        mine = [one for one in self.feed.objects("Workload") if self._owns(one) and not deleting(one)]
+        return max(mine, key=lambda one: int(one["metadata"]["resourceVersion"]), default=None)
+
+    def pods(self) -> list[Object]:
+        """Its pods that exist: of its RayClusters, and of its submitter Job."""
+        parents = {uid(one) for kind in ("RayCluster", "Job") for one in self._ever(kind) if self._owns(one)}
+        return [
+            pod for pod in self.feed.objects("Pod") if (owner := controller(pod)) is not None and owner.uid in parents
+        ]
+
+    def descendants(self) -> list[tuple[str, Object]]:
+        """(kind, object) of everything that it owns, at any depth, and that still exists."""
+        found: list[tuple[str, Object]] = []
+        owners = {self.uid}
+        for kind in ("RayCluster", "Job", "Workload", "Service"):
+            # Owners may be gone already, and what they own not yet.
+            owners |= {uid(one) for one in self._ever(kind) if self._owned_by(one, owners)}
+        for kind in ("RayCluster", "Job", "Workload", "Service", "Pod"):
+            found += [(kind, one) for one in self.feed.objects(kind) if self._owned_by(one, owners)]
+        return found
+
+    def is_in(self, state: State) -> bool:
+        """Whether the job is in this state now."""
+        if state.name == Gone.name:
+            return self._gone()
+        current = self.rayjob() if state.kind == "RayJob" else self.workload()
+        return current is not None and state.holds(current) and state.detail in ("", state.explain(current))
+
+    def begun(self) -> list[Begun]:
+        """Every beginning of every state so far, by revision."""
+        found: list[Begun] = []
+        for state in ALL:
+            for events in self._events_of(state.kind):
+                before = False
+                for event in events:
+                    now = event.type == "DELETED" if state is Gone else state.holds(event.object)
+                    if now and not before:
+                        found.append(Begun(state(state.explain(event.object)), self._moment(event)))
+                    before = now
+        return sorted(found, key=lambda begun: begun.moment.rev)
+
+    def story(self) -> list[State]:
+        """What happened to it from the first admission on, in order."""
+        told = [begun.state for begun in self.begun() if begun.state.told]
+        first = next((index for index, state in enumerate(told) if state.name == Admitted.name), len(told))
+        return told[first:]
+
+    def hopeless(self, state: State) -> State | None:
+        """The state that the job is in and after which `state` can't begin any more."""
+        return next((other for other in ALL if other.name in state.after and self.is_in(other)), None)
+
+    def _gone(self) -> bool:
+        events = self.feed.history("RayJob", self.uid)
+        return bool(events) and events[-1].type == "DELETED"
+
+    def _events_of(self, kind: str) -> list[list[Event]]:
+        if kind == "RayJob":
+            return [self.feed.history(kind, self.uid)]
+        return [self.feed.history(kind, uid(one)) for one in self._ever(kind) if self._owns(one)]
+
+    def _ever(self, kind: str) -> list[Object]:
+        seen = {uid(event.object): event.object for event in self.feed.events if event.kind == kind}
+        return list(seen.values())
+
+    def _owns(self, obj: Object) -> bool:
+        owner = controller(obj)
+        return owner is not None and owner.uid == self.uid
+
+    def _owned_by(self, obj: Object, owners: set[str]) -> bool:
+        return any(owner["uid"] in owners for owner in obj["metadata"].get("ownerReferences", ()))
+
+    def _moment(self, event: Event) -> Moment:
+        # t* of this revision, from what this test sees: no event with a later revision can have been written before.
+        later = [other.arrived for other in self.feed.events if other.rev >= event.rev]
+        return Moment(event.rev, min(later))

@@ -1,0 +1,230 @@
+"""The handle of one submitted RayJob: what a test does with it, waits for, and asks."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from raykueue.errors import UsageError, WaitFailed
+from raykueue.kube.client import Api
+from raykueue.model.events import Moment, Object
+from raykueue.model.requests import effective, live
+from raykueue.model.views import condition, labels, status
+from raykueue.model.workloads import charge, holds
+from raykueue.ray.control import RayControl
+from raykueue.run.history import History
+from raykueue.run.resources import Resources
+from raykueue.run.states import State
+from raykueue.run.timeouts import DEFAULT, Timeouts
+
+
+class Job:
+    """A RayJob that a test submitted."""
+
+    def __init__(
+        self, history: History, api: Api, ray: RayControl, manifest: Object, timeouts: Timeouts = DEFAULT
+    ) -> None:
+        self.history = history
+        self.manifest = manifest
+        self._api = api
+        self._ray = ray
+        self._timeouts = timeouts
+
+    @property
+    def name(self) -> str:
+        """Of the RayJob."""
+        return self.history.name
+
+    @property
+    def namespace(self) -> str:
+        """Of the RayJob."""
+        return self.history.namespace
+
+    def __repr__(self) -> str:
+        return f"RayJob {self.name}"
+
+    def until(self, state: State, within: float | None = None) -> Job:
+        """Waits until the job is in `state`, at most `within` seconds, and returns the job.
+
+        Raises:
+            WaitFailed: it is not reached in time, or can't be reached any more; with what was seen last, and why.
+        """
+        seconds = self._timeouts.state if within is None else within
+        began = time.monotonic()
+
+        def look(_: object) -> bool | None:
+            if self.history.is_in(state):
+                return True
+            blocker = self.history.hopeless(state)
+            if blocker is not None:
+                raise WaitFailed(self._failed(state, f"it is {blocker}, after which that can't come", began))
+            return None
+
+        try:
+            self.history.feed.wait(look, began + seconds)
+        except TimeoutError:
+            raise WaitFailed(self._failed(state, f"not within {seconds:g} s", began)) from None
+        return self
+
+    def moment(self, state: State) -> Moment:
+        """When the job last came into `state`.
+
+        Raises:
+            WaitFailed: it never did.
+        """
+        moments = self.moments(state)
+        if not moments:
+            raise WaitFailed(f"{self} never was {state}; its story: {self.story()}")
+        return moments[-1]
+
+    def moments(self, state: State) -> list[Moment]:
+        """Each time when the job came into `state`."""
+        return [begun.moment for begun in self.history.begun() if state.matches(begun.state)]
+
+    def was(self, state: State) -> bool:
+        """Whether the job ever came into `state`."""
+        return bool(self.moments(state))
+
+    def story(self) -> list[State]:
+        """What happened to it from its first admission on, in order: [Admitted, Running, Evicted("Preempted"), …]."""
+        return self.history.story()
+
+    def finish(self, exit_code: int = 0) -> Job:
+        """Ends the Ray job: SUCCEEDED for exit code 0, FAILED for any other."""
+        self._ray.finish(self.namespace, self.name, exit_code)
+        return self
+
+    def stop(self) -> Job:
+        """Stops the Ray job as `ray job stop` does: STOPPED."""
+        self._ray.stop(self.namespace, self.name)
+        return self
+
+    def delete(self) -> Job:
+        """Deletes the RayJob, as `kubectl delete` does."""
+        self._api.delete(f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}")
+        return self
+
+    @property
+    def job_status(self) -> str:
+        """Ray's word: PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED."""
+        return str(self._status().get("jobStatus", ""))
+
+    @property
+    def deployment_status(self) -> str:
+        """KubeRay's word: Initializing, Running, Complete, …"""
+        return str(self._status().get("jobDeploymentStatus", ""))
+
+    @property
+    def why_pending(self) -> str:
+        """Kueue's own words for why it has no quota; empty if it has, or was not looked at yet."""
+        workload = self.history.workload()
+        reserved = condition(workload, "QuotaReserved") if workload is not None else None
+        return str(reserved.get("message", "")) if reserved and reserved["status"] == "False" else ""
+
+    @property
+    def charged(self) -> Resources:
+        """What its Workload is charged now, over all PodSets; nothing if it holds no quota."""
+        workload = self.history.workload()
+        if workload is None or not holds(workload):
+            return Resources()
+        total = Resources()
+        for (_, resource), value in charge(workload).totals.items():
+            total += Resources({resource: value})
+        return total
+
+    @property
+    def pod_sets(self) -> dict[str, Resources]:
+        """PodSet to what it is charged, all its pods together."""
+        workload = self.history.workload()
+        if workload is None or not holds(workload):
+            return {}
+        return {name: Resources(one.amounts) for name, one in charge(workload).pod_sets.items()}
+
+    @property
+    def pods(self) -> dict[str, Resources]:
+        """PodSet to what its live pods ask, all together: head, submitter, worker groups."""
+        asked: dict[str, Resources] = {}
+        for pod in self.history.pods():
+            if live(pod):
+                name = _pod_set(pod)
+                asked[name] = asked.get(name, Resources()) + Resources(effective(pod))
+        return asked
+
+    @property
+    def running_pods(self) -> dict[str, int]:
+        """PodSet to the number of its pods in phase Running."""
+        counts: dict[str, int] = {}
+        for pod in self.history.pods():
+            if status(pod).get("phase") == "Running":
+                counts[_pod_set(pod)] = counts.get(_pod_set(pod), 0) + 1
+        return counts
+
+    def left_behind(self) -> list[str]:
+        """Everything that descends from the job and still exists, as "Kind name"."""
+        return sorted(f"{kind} {one['metadata']['name']}" for kind, one in self.history.descendants())
+
+    def until_nothing_is_left(self, within: float | None = None) -> Job:
+        """Waits until the RayJob and everything that descends from it is gone.
+
+        Raises:
+            WaitFailed: something stays; it is named.
+        """
+        seconds = self._timeouts.end if within is None else within
+        try:
+            self.history.feed.wait(
+                lambda _: True if self.history.rayjob() is None and not self.history.descendants() else None,
+                time.monotonic() + seconds,
+            )
+        except TimeoutError:
+            itself = [] if self.history.rayjob() is None else [str(self)]
+            raise WaitFailed(
+                f"{self}: expected nothing to be left within {seconds:g} s of its deletion; "
+                f"still there: {', '.join([*itself, *self.left_behind()])}"
+            ) from None
+        return self
+
+    def _status(self) -> dict[str, Any]:
+        job = self.history.rayjob()
+        if job is None:
+            raise UsageError(f"{self} is gone, and its status with it; ask before it is deleted")
+        return dict(status(job))
+
+    def _failed(self, state: State, why: str, began: float) -> str:
+        job, workload = self.history.rayjob(), self.history.workload()
+        about = status(job) if job is not None else {}
+        lines = [
+            f"{self}: wanted {state}, {why} (waited {time.monotonic() - began:.1f} s)",
+            f"  RayJob:   {_short(about, ('jobDeploymentStatus', 'jobStatus', 'reason', 'message')) or 'gone'}",
+            f"  Workload: {_conditions(workload) if workload is not None else 'none'}",
+            f"  pods:     {_pods(self.history.pods())}",
+            f"  story:    {self.story()}",
+        ]
+        if self.why_pending:
+            lines.append(f"  pending because: {self.why_pending}")
+        return "\n".join(lines)
+
+
+def _pod_set(pod: Object) -> str:
+    found = labels(pod)
+    if "kueue.x-k8s.io/podset" in found:
+        return found["kueue.x-k8s.io/podset"]
+    node_type = found.get("ray.io/node-type", "submitter")
+    return found.get("ray.io/group", "").lower() if node_type == "worker" else node_type
+
+
+def _short(about: Any, fields: tuple[str, ...]) -> str:
+    return ", ".join(f"{field} {json.dumps(about[field])}" for field in fields if about.get(field))
+
+
+def _conditions(workload: Object) -> str:
+    conditions = status(workload).get("conditions", ())
+    return ", ".join(f"{one['type']}={one['status']} ({one['reason']})" for one in conditions) or "no conditions yet"
+
+
+def _pods(pods: list[Object]) -> str:
+    def told(pod: Object) -> str:
+        going = ", terminating" if pod["metadata"].get("deletionTimestamp") else ""
+        return f"{pod['metadata']['name']} {status(pod).get('phase', '?')}{going}"
+
+    return "; ".join(told(pod) for pod in pods) or "none"

@@ -1,0 +1,201 @@
+"""Bringing a cluster up, or attaching to one, with its recorder: everything that tests then share."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from raykueue.audit.thresholds import Thresholds
+from raykueue.clusters.embedded.cluster import EmbeddedCluster
+from raykueue.clusters.embedded.folder import ClusterFolder, reclaim_dead
+from raykueue.controllers.readiness import prove_controllers, prove_webhooks
+from raykueue.controllers.settings import DEFAULT, Settings
+from raykueue.errors import ClusterError, ComponentDied, UsageError
+from raykueue.kube.access import load_access
+from raykueue.kube.client import Api
+from raykueue.model.versions import Pair, Versions
+from raykueue.run.assembly import Assembly, assemble, ray_socket
+from raykueue.run.options import RunOptions
+from raykueue.run.recorder.config import RecorderConfig
+from raykueue.run.recorder.launch import RecorderProcess, start_recorder
+from raykueue.run.recording import Recording
+from raykueue.toolchain.builder import Toolchain
+from raykueue.toolchain.lock import load_versions
+
+Log = Callable[[str], None]
+
+
+@dataclass
+class LiveCluster:
+    """A cluster that is up and proven, and what is known of it."""
+
+    cluster: EmbeddedCluster
+    assembly: Assembly
+    reused: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Where the time went until here."""
+    settings: Settings = DEFAULT
+
+    @property
+    def pair(self) -> Pair:
+        """The versions that run."""
+        return self.assembly.pair
+
+    @property
+    def ray_socket(self) -> Path:
+        """The control socket of the simulated Ray."""
+        return ray_socket(self.cluster.socket_folder("ray"))
+
+    def change(self, settings: Settings, recording: Recording) -> None:
+        """Restarts the controllers whose settings differ, and proves that they work. The journal says when."""
+        old = {"kueue": _part(self.settings, "kueue"), "kuberay": _part(self.settings, "kuberay")}
+        for component in self.assembly.controllers(settings):
+            if _part(settings, component.name) == old[component.name]:
+                continue
+            recording.mark(f"{component.name}-down", settings=settings.as_dict())
+            self.cluster.replace(component)
+            recording.mark(f"{component.name}-up")
+        self.settings = settings
+        api = Api(load_access(self.cluster.kubeconfig))
+        prove_webhooks(api, self.cluster.logs)
+        prove_controllers(api, self.cluster.logs)
+
+    def end(self) -> None:
+        """Stops the cluster if it was made for this run, else lets go of it with its default settings."""
+        if self.reused:
+            self.cluster.close()
+        else:
+            self.cluster.stop()
+
+
+def bring_up(folder: ClusterFolder, pair: Pair, versions: Versions, log: Log) -> LiveCluster:
+    """Starts a cluster in `folder` and proves that both controllers work.
+
+    Raises:
+        ToolchainError: something can't be built.
+        ClusterError: something does not start, with its own last words.
+    """
+    began = time.monotonic()
+    for name, ended in reclaim_dead().items():
+        if ended:
+            log(f"cleaned up after cluster {name}, whose run died: ended {', '.join(ended)}")
+    assembly = assemble(Toolchain(versions, log=log), versions, pair)
+    built = time.monotonic()
+    log(f"starting {pair} on an embedded cluster")
+    cluster = EmbeddedCluster(folder, assembly.binaries, assembly.kwok_sources, assembly.cache, log)
+    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest}
+    cluster.start(assembly.crds(), assembly.components())
+    live = LiveCluster(cluster, assembly, reused=False)
+    started = time.monotonic()
+    try:
+        api = Api(load_access(cluster.kubeconfig))
+        prove_webhooks(api, cluster.logs)
+        accepted = time.monotonic()
+        prove_controllers(api, cluster.logs)
+    except BaseException:
+        cluster.stop()
+        raise
+    live.seconds = {
+        "binaries": built - began,
+        "cluster": started - built,
+        "webhook": accepted - started,
+        "controllers": time.monotonic() - accepted,
+    }
+    how = "from a saved state" if cluster.from_saved else "cold"
+    log(f"cluster up in {time.monotonic() - built:.1f} s ({how})")
+    return live
+
+
+def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> LiveCluster:
+    """Takes over a cluster that was left up.
+
+    Raises:
+        ClusterError: there is none of that name.
+        UsageError: it runs other versions than were asked for.
+    """
+    began = time.monotonic()
+    if not folder.alive():
+        raise ClusterError(f"no cluster {folder.name} is up; `raykueue up {folder.name}` starts one")
+    about = folder.about
+    has = about["pair"]
+    for product in ("kubernetes", "kueue", "kuberay"):
+        wanted = getattr(options, product)
+        if wanted is not None and wanted.removeprefix("v") != has[product]:
+            raise UsageError(
+                f"cluster {folder.name} runs {product} {has[product]}, but {wanted} was asked for; "
+                f"`raykueue down {folder.name}`, or leave the option away"
+            )
+    pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
+    assembly = assemble(Toolchain(versions), versions, pair)
+    cluster = EmbeddedCluster(folder, assembly.binaries, assembly.kwok_sources, assembly.cache)
+    cluster.attach(assembly.components())
+    prove_webhooks(Api(load_access(cluster.kubeconfig)), cluster.logs)
+    return LiveCluster(cluster, assembly, reused=True, seconds={"attach": time.monotonic() - began})
+
+
+@dataclass
+class LiveRun:
+    """A cluster, the recorder of this run, and the lock on the cluster."""
+
+    live: LiveCluster
+    recorder: RecorderProcess
+    recording: Recording
+    _exit: contextlib.ExitStack
+
+    @classmethod
+    def open(cls, options: RunOptions, folder: Path, log: Log, on_death: Callable[[ComponentDied], None]) -> LiveRun:
+        """Brings everything up for one run whose own files are in `folder`."""
+        versions = load_versions()
+        with contextlib.ExitStack() as stack:
+            name = options.reuse or f"run-{uuid.uuid4().hex[:8]}"
+            cluster_folder = ClusterFolder.named(name)
+            if options.reuse and not cluster_folder.alive():
+                raise ClusterError(f"no cluster {name} is up; `raykueue up {name}` starts one")
+            stack.enter_context(cluster_folder.locked(f"pytest, run {folder.name}"))
+            if options.reuse:
+                live = attach(cluster_folder, versions, options)
+            else:
+                pair = versions.pair(options.kueue, options.kuberay, options.kubernetes)
+                live = bring_up(cluster_folder, pair, versions, log)
+            stack.callback(live.end)
+            live.cluster.watch(on_death)
+            began = time.monotonic()
+            recorder = start_recorder(folder, _recorder_config(live))
+            stack.callback(recorder.stop)
+            recording = Recording(recorder.socket)
+            stack.callback(recording.disconnect)
+            live.seconds["recorder"] = time.monotonic() - began
+            return cls(live, recorder, recording, stack.pop_all())
+
+    def close(self) -> None:
+        """Ends recorder and cluster, in this order; errors of one don't keep the other up."""
+        self._exit.close()
+
+    def describe(self) -> dict[str, Any]:
+        """What a test process needs to know."""
+        return {
+            "kubeconfig": str(self.live.cluster.kubeconfig),
+            "pair": self.live.pair.versions(),
+            "tier": self.live.cluster.tier,
+            "recorder": str(self.recorder.socket),
+            "ray": str(self.live.ray_socket),
+        }
+
+
+def _recorder_config(live: LiveCluster) -> RecorderConfig:
+    return RecorderConfig(
+        kubeconfig=str(live.cluster.kubeconfig),
+        namespace=f"raykueue-sentinel-{uuid.uuid4().hex[:6]}",
+        pair=live.pair.versions(),
+        settings=dataclasses.asdict(Thresholds()),
+    )
+
+
+def _part(settings: Settings, component: str) -> dict[str, Any]:
+    return {key: value for key, value in settings.as_dict().items() if key.startswith(component)}

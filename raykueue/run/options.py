@@ -1,0 +1,52 @@
+"""What a run was asked for on the command line, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from raykueue.errors import UsageError
+
+Backend: TypeAlias = Literal["embedded", "kind", "existing"]
+Profile: TypeAlias = Literal["smoke", "core", "full"]
+BACKENDS: tuple[str, ...] = get_args(Backend)
+PROFILES: tuple[str, ...] = get_args(Profile)
+SERVED: tuple[str, ...] = ("embedded",)
+"""Backends that this version has."""
+
+DEFAULT_CLUSTER = "default"
+"""The name that `raykueue up` and `--reuse-cluster` use if none is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of one run."""
+
+    cluster: str = "embedded"
+    context: str | None = None
+    kueue: str | None = None
+    kuberay: str | None = None
+    kubernetes: str | None = None
+    reuse: str | None = None
+    """Name of a cluster that was left up."""
+    report_dir: Path = Path("reports")
+    profile: str = "core"
+
+    def checked(self) -> RunOptions:
+        """Itself.
+
+        Raises:
+            UsageError: options that don't go together, or a backend that this version doesn't have.
+        """
+        if self.cluster not in BACKENDS:
+            raise UsageError(f"--cluster {self.cluster}: there are {', '.join(BACKENDS)}")
+        if self.cluster not in SERVED:
+            raise UsageError(f"--cluster {self.cluster} is not built yet; this version has {', '.join(SERVED)}")
+        if self.cluster == "existing" and not self.context:
+            raise UsageError("--cluster existing needs --context NAME: no cluster is ever guessed")
+        if self.context and self.cluster != "existing":
+            raise UsageError(f"--context {self.context} goes with --cluster existing only")
+        if self.profile not in PROFILES:
+            raise UsageError(f"--profile {self.profile}: there are {', '.join(PROFILES)}")
+        return self

@@ -1,0 +1,121 @@
+"""The owner: the one process that has the cluster, the recorder and the report; tests ask it over a socket.
+
+The cluster starts at the first request for it, so collecting tests, or running those that need none, starts nothing.
+A lease belongs to the connection that took it and ends with it: a test process that dies holds nobody up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from raykueue.controllers.settings import Settings
+from raykueue.errors import ClusterError, ComponentDied, InfraError
+from raykueue.run.lease import Leases
+from raykueue.run.live import LiveRun, Log
+from raykueue.run.options import RunOptions
+from raykueue.run.wire import Message, Peer, Server
+
+SOCKET = "owner.sock"
+
+
+class Owner:
+    """Serves the test processes of one run, from a thread of its own."""
+
+    def __init__(self, options: RunOptions, folder: Path, log: Log, on_failure: Callable[[InfraError], None]) -> None:
+        """`on_failure` is called, from another thread, when the run can't go on: a component died."""
+        self.socket = folder / SOCKET
+        self.run: LiveRun | None = None
+        self.failure: InfraError | None = None
+        self._options = options
+        self._folder = folder
+        self._log = log
+        self._on_failure = on_failure
+        self._loop = asyncio.new_event_loop()
+        self._leases = Leases(self._change_settings)
+        self._opening = asyncio.Lock()
+        self._server = Server(self.socket, self._handle, self._gone)
+        self._closing: asyncio.Event = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._serve, name="raykueue-owner", daemon=True)
+        self._listening = threading.Event()
+
+    def start(self) -> None:
+        """Begins to listen."""
+        self._thread.start()
+        self._listening.wait()
+
+    def close(self) -> None:
+        """Ends recorder and cluster, if there are any, and stops listening."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join()
+        if self.run is not None:
+            self.run.close()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve_until_closed())
+        finally:
+            self._loop.close()
+
+    async def _serve_until_closed(self) -> None:
+        await self._server.start()
+        self._listening.set()
+        await self._closing.wait()
+        await self._server.stop()
+        # A cluster that is just being brought up must be there to be ended.
+        async with self._opening:
+            pass
+
+    async def _handle(self, peer: Peer, do: str, arguments: Message) -> dict[str, Any]:
+        match do:
+            case "cluster":
+                return (await self._opened()).describe()
+            case "shared":
+                await self._opened()
+                await self._leases.shared(peer)
+            case "exclusive":
+                await self._opened()
+                await self._leases.exclusive(peer, Settings(**arguments["settings"]))
+            case "release":
+                await self._leases.release(peer)
+            case "kill" | "start_component":
+                run = await self._opened()
+                await asyncio.to_thread(getattr(run.live.cluster, do), arguments["component"])
+            case other:
+                raise InfraError(f"the owner does not know the request {other!r}")
+        return {}
+
+    def _gone(self, peer: Peer) -> None:
+        task = self._loop.create_task(self._leases.release(peer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _opened(self) -> LiveRun:
+        async with self._opening:
+            if self.failure is not None:
+                raise self.failure
+            if self._closing.is_set():
+                raise ClusterError("the run is ending")
+            if self.run is None:
+                try:
+                    self.run = await asyncio.to_thread(
+                        LiveRun.open, self._options, self._folder, self._log, self._component_died
+                    )
+                except InfraError as error:
+                    self.failure = error
+                    raise
+            return self.run
+
+    async def _change_settings(self, settings: Settings) -> None:
+        assert self.run is not None
+        await asyncio.to_thread(self.run.live.change, settings, self.run.recording)
+
+    def _component_died(self, error: ComponentDied) -> None:
+        self.failure = error
+        self._on_failure(error)

@@ -1,0 +1,121 @@
+"""The handle of one queue: a ClusterQueue with its LocalQueue, and what Kueue says of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from raykueue.errors import InfraError
+from raykueue.model.events import Object
+from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
+from raykueue.model.views import condition, status
+from raykueue.model.workloads import charge, holds
+from raykueue.run.feed import Feed
+from raykueue.run.resources import Resources
+from raykueue.run.timeouts import DEFAULT, Timeouts
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One ClusterQueue with the LocalQueue that leads to it."""
+
+    feed: Feed
+    name: str
+    """Of the ClusterQueue, in this scope."""
+    local: str
+    """Of the LocalQueue: what a job's label names."""
+    namespace: str
+    timeouts: Timeouts = DEFAULT
+
+    @property
+    def booked(self) -> Resources:
+        """What Kueue says is used (`flavorsUsage`), once it has had its time to publish."""
+        return self._published(lambda books: _sum(books.usage), admitted=True)
+
+    @property
+    def reserved(self) -> Resources:
+        """What Kueue says is reserved (`flavorsReservation`), once it has had its time to publish."""
+        return self._published(lambda books: _sum(books.reservation), admitted=False)
+
+    @property
+    def quota(self) -> Resources:
+        """Nominal quota, over all flavors."""
+        spec = quota_spec(self._object())
+        total = Resources()
+        for (_, resource), quota in spec.quotas.items():
+            total += Resources({resource: quota.nominal})
+        return total
+
+    @property
+    def charged(self) -> Resources:
+        """What all Workloads in this queue are charged now."""
+        return self._charged(self.feed, admitted=False)
+
+    def counts(self, **expected: int) -> dict[str, int]:
+        """Pending, reserving and admitted Workloads as Kueue counts them: `expected` once it says so, else the last."""
+
+        def read() -> dict[str, int]:
+            about = status(self._object())
+            return {name: int(about.get(f"{name}Workloads", 0)) for name in ("pending", "reserving", "admitted")}
+
+        def look(_: Feed) -> bool | None:
+            return True if all(read()[name] == count for name, count in expected.items()) else None
+
+        self._wait(look)
+        return read()
+
+    def until_active(self) -> Queue:
+        """Waits until Kueue would admit to it.
+
+        Raises:
+            InfraError: it doesn't become active.
+        """
+
+        def look(feed: Feed) -> bool | None:
+            found = feed.object("ClusterQueue", "", self.name)
+            active = condition(found, "Active") if found is not None else None
+            return True if active is not None and active["status"] == "True" else None
+
+        if not self._wait(look, self.timeouts.state):
+            found = self.feed.object("ClusterQueue", "", self.name)
+            seen = condition(found, "Active") if found is not None else None
+            raise InfraError(f"ClusterQueue {self.name}: expected to become Active, last seen {seen}; see Kueue's log")
+        return self
+
+    def _published(self, read: Callable[[Booked], Resources], *, admitted: bool) -> Resources:
+        def look(feed: Feed) -> bool | None:
+            books = read(booked(self._object()))
+            return True if books == self._charged(feed, admitted=admitted) else None
+
+        self._wait(look)
+        return read(booked(self._object()))
+
+    def _charged(self, feed: Feed, *, admitted: bool) -> Resources:
+        total = Resources()
+        for workload in feed.objects("Workload"):
+            one = charge(workload) if holds(workload) else None
+            if one is not None and one.cluster_queue == self.name and (one.admitted or not admitted):
+                for (_, resource), value in one.totals.items():
+                    total += Resources({resource: value})
+        return total
+
+    def _object(self) -> Object:
+        found = self.feed.object("ClusterQueue", "", self.name)
+        if found is None:
+            raise InfraError(f"ClusterQueue {self.name} is not there (any more)")
+        return found
+
+    def _wait(self, look: Callable[[Feed], bool | None], seconds: float | None = None) -> bool:
+        try:
+            self.feed.wait(look, time.monotonic() + (self.timeouts.books if seconds is None else seconds))
+        except TimeoutError:
+            return False
+        return True
+
+
+def _sum(entries: Mapping[FlavorResource, Entry]) -> Resources:
+    total = Resources()
+    for (_, resource), entry in entries.items():
+        total += Resources({resource: entry.total})
+    return total

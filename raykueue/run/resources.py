@@ -1,0 +1,42 @@
+"""Amounts of resources as tests state and compare them: exact, whatever the spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from raykueue.model.quantities import Quantity, amount, describe_all
+
+
+class Resources(dict[str, int]):
+    """Resource to amount (millicores, bytes, pieces), equal to any other mapping that says the same.
+
+    Zero and missing are the same. Plain mappings of quantities compare too:
+    `queue.booked == {"cpu": "2500m", "memory": "8209715200", "nvidia.com/gpu": 1}`.
+    """
+
+    @classmethod
+    def of(cls, quantities: Mapping[str, Quantity]) -> Resources:
+        """From Kubernetes quantities."""
+        return cls({resource: amount(resource, quantity) for resource, quantity in quantities.items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        theirs = other if isinstance(other, Resources) else Resources.of(other)
+        return _without_zeros(self) == _without_zeros(theirs)
+
+    __hash__ = None
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources({name: self.get(name, 0) + other.get(name, 0) for name in {**self, **other}})
+
+    def __le__(self, other: Mapping[str, int]) -> bool:
+        """No more of anything."""
+        return all(value <= other.get(name, 0) for name, value in self.items())
+
+    def __repr__(self) -> str:
+        return describe_all(_without_zeros(self)) or "nothing"
+
+
+def _without_zeros(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in sorted(amounts.items()) if value}

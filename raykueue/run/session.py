@@ -1,0 +1,69 @@
+"""A test process's side of a run: the cluster, the recorder and Ray, reached once and shared by its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from raykueue.controllers.settings import Settings
+from raykueue.errors import ClusterError
+from raykueue.kube.access import load_access
+from raykueue.kube.client import Api
+from raykueue.ray.control import SimulatedRay
+from raykueue.run.recording import Recording
+from raykueue.run.wire import Connection
+
+CLUSTER_SECONDS = 45 * 60.0
+"""A first run builds every binary: about 15 minutes on two cores."""
+LEASE_SECONDS = 30 * 60.0
+"""Until every other test has let go of the cluster."""
+
+
+class Session:
+    """What one test process has of the run; everything is connected at first use."""
+
+    def __init__(self, owner: Path) -> None:
+        self._owner = Connection(owner, error=ClusterError)
+        about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
+        self.pair: Mapping[str, str] = about["pair"]
+        self.tier: str = about["tier"]
+        self.api = Api(load_access(Path(about["kubeconfig"])))
+        self.recording = Recording(Path(about["recorder"]))
+        self.ray = SimulatedRay(Path(about["ray"]))
+        self._socket = owner
+
+    def lease(self, settings: Settings | None) -> Lease:
+        """Waits until the calling test may use the cluster: beside others, or alone with its own settings."""
+        return Lease(self._socket, settings)
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        self.recording.disconnect()
+        self._owner.close()
+
+
+class Lease:
+    """The right to use the cluster; a connection of its own, so that it ends with whoever has it."""
+
+    def __init__(self, owner: Path, settings: Settings | None) -> None:
+        self._connection = Connection(owner, error=ClusterError)
+        try:
+            if settings is None:
+                self._connection.call("shared", timeout_s=LEASE_SECONDS)
+            else:
+                self._connection.call("exclusive", timeout_s=LEASE_SECONDS, settings=settings.as_dict())
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def kill(self, component: str) -> None:
+        """Ends a component abruptly, and leaves it down."""
+        self._connection.call("kill", component=component)
+
+    def start_component(self, component: str) -> None:
+        """Starts it again."""
+        self._connection.call("start_component", component=component)
+
+    def release(self) -> None:
+        """Gives it back."""
+        self._connection.close()

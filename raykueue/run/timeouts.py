@@ -1,0 +1,26 @@
+"""How long anything may take, in one table.
+
+Waits follow events and return within milliseconds; these are the patience, not the pace. Each is several times the
+longest time seen with eight tests side by side on two cores, since a machine in CI is slower still.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds."""
+
+    state: float = 45.0
+    """A job reaches the state that is waited for. KubeRay looks at a running job every 3 s; a retry is two looks."""
+    books: float = 6.0
+    """Kueue publishes usage within 1 s of a change, then writes, conflicts and retries: 3 s on a busy machine."""
+    end: float = 45.0
+    """All of a test's jobs is gone after they are deleted, beyond the time that their containers take to stop."""
+    judge: float = 30.0
+    """Nothing can fire any more: settle and persist of the slowest rule, and a barrier on a busy machine."""
+
+
+DEFAULT = Timeouts()
