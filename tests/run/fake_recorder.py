@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -148,7 +149,9 @@ def recorder(folder: Path, api: FakeApi | None = None, **settings: object) -> It
     try:
         yield harness
     finally:
-        if thread.is_alive() and harness.loop is not None and harness.stop is not None:
+        assert harness.loop is not None
+        assert harness.stop is not None
+        with contextlib.suppress(RuntimeError):  # it has ended already
             harness.loop.call_soon_threadsafe(harness.stop.set)
         thread.join(20)
     if failure:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -27,7 +28,8 @@ class Running:
         self.gone = threading.Semaphore(0)
 
     def end(self) -> None:
-        self.loop.call_soon_threadsafe(self.stop.set)
+        with contextlib.suppress(RuntimeError):  # it has ended already
+            self.loop.call_soon_threadsafe(self.stop.set)
 
 
 @contextmanager
