@@ -24,7 +24,7 @@ VALUE = "value"
 """The one resource of a run's window."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
     """A time in which the published value was outside the band without interruption."""
 
@@ -33,6 +33,8 @@ class Run:
     published: int
     truth: int
     """Both as they were at the widest difference."""
+    raised: bool = False
+    """It lasted too long: it is a finding."""
 
 
 class _Extreme:

@@ -29,6 +29,8 @@ class Hold:
     end: Moment | None = None
     gone: bool = False
     """It ended because the Workload was removed."""
+    before_journal: bool = False
+    """It was there at the first LIST: nobody saw it begin."""
 
     @property
     def payer(self) -> str:
@@ -95,6 +97,9 @@ class Pod:
     by_label: bool = False
     """Its owner was never seen: attributed by labels."""
     before_journal: bool = False
+    """It was there at the first LIST: nobody saw it begin."""
+    never_charged: bool = False
+    """Born without a payer, for a job that never had a hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Books:
         before, after = (known[1] if known else None), (None if gone else obj)
         changes: list[Change] = []
         if event.kind == "Workload":
-            changes += self._holds.apply(obj, moment, gone=gone)
+            changes += self._holds.apply(obj, moment, gone=gone, listed=event.listed)
             changes = [*self._pods.pass_on(changes), *changes]
         elif event.kind == "Pod":
             changes += self._pods.apply(event, moment)

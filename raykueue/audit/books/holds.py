@@ -26,8 +26,8 @@ class HoldBook:
         """Every open hold."""
         return list(self._open.values())
 
-    def apply(self, workload: Object, moment: Moment, *, gone: bool) -> list[Change]:
-        """A Workload was written or removed."""
+    def apply(self, workload: Object, moment: Moment, *, gone: bool, listed: bool = False) -> list[Change]:
+        """A Workload was written or removed; `listed`: it was there before the journal."""
         uid = views.uid(workload)
         changes: list[Change] = []
         hold = self._open.get(uid)
@@ -55,7 +55,9 @@ class HoldBook:
             self._count[uid] += 1
             ref = views.ref("Workload", workload)
             self._by_namespace[ref.namespace].add(uid)
-            hold = Hold(ref, self._count[uid], job.ref.uid if job else "", after, moment, workload)
+            hold = Hold(
+                ref, self._count[uid], job.ref.uid if job else "", after, moment, workload, before_journal=listed
+            )
             self._open[uid] = hold
             if job is not None:
                 job.had_hold = True

@@ -105,6 +105,7 @@ class PodBook:
             obj,
             found.by_label,
             event.listed,
+            payer is None and not job.had_hold,
         )
         self._pods[pod.ref.uid] = pod
         job.pods.add(pod.ref.uid)

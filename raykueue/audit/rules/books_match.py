@@ -74,7 +74,7 @@ class BooksMatch(Rule):
             band = self._bands[name][line]
             waits = band.advance(now)
             self._raise(name, line, band, horizon)
-            if not waits and (band.run is None or (line, band.run) in self._raised[name]):
+            if not waits and (band.run is None or band.run.raised):
                 self._pending.discard((name, line))
 
     def findings(self) -> Iterator[Finding]:
@@ -147,13 +147,14 @@ class BooksMatch(Rule):
     def _raise(self, name: str, line: Line, band: Band, horizon: int) -> None:
         for run in [*band.ended, *([band.run] if band.run else [])]:
             end = run.window.end.t if run.window.end else horizon
-            if end - run.window.begin.t > ns(self.limits.persist) and (line, run) not in self._raised[name]:
+            if end - run.window.begin.t > ns(self.limits.persist) and not run.raised:
+                run.raised = True
                 self._raised[name].append((line, run))
         band.ended.clear()
 
     def _owes(self, name: str, line: Line, band: Band) -> tuple[int, str] | None:
         """(until, text) if something may still be found wrong about a line."""
-        if band.published is None or (band.run and (line, band.run) in self._raised[name]):
+        if band.published is None or (band.run is not None and band.run.raised):
             return None
         told = self._told.get(name, band.changed)
         if band.published != band.truth:
