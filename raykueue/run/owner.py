@@ -25,13 +25,19 @@ SOCKET = "owner.sock"
 class Owner:
     """Serves the test processes of one run, from a thread of its own."""
 
-    def __init__(self, options: RunOptions, folder: Path, log: Log, on_failure: Callable[[InfraError], None]) -> None:
-        """`on_failure` is called, from another thread, when the run can't go on: a component died."""
+    def __init__(
+        self, options: RunOptions, folder: Path, journals: Path, log: Log, on_failure: Callable[[InfraError], None]
+    ) -> None:
+        """Sockets and the whole journal are in `folder`; tests save theirs in `journals`.
+
+        `on_failure` is called, from another thread, when the run can't go on: a component died.
+        """
         self.socket = folder / SOCKET
         self.run: LiveRun | None = None
         self.failure: InfraError | None = None
         self._options = options
         self._folder = folder
+        self._journals = journals
         self._log = log
         self._on_failure = on_failure
         self._loop = asyncio.new_event_loop()
@@ -75,7 +81,7 @@ class Owner:
     async def _handle(self, peer: Peer, do: str, arguments: Message) -> dict[str, Any]:
         match do:
             case "cluster":
-                return (await self._opened()).describe()
+                return {**(await self._opened()).describe(), "journals": str(self._journals)}
             case "shared":
                 await self._opened()
                 await self._leases.shared(peer)

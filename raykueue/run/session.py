@@ -27,6 +27,7 @@ class Session:
         about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
         self.pair: Mapping[str, str] = about["pair"]
         self.tier: str = about["tier"]
+        self.journals = Path(about["journals"])
         self.api = Api(load_access(Path(about["kubeconfig"])))
         self.recording = Recording(Path(about["recorder"]))
         self.ray = SimulatedRay(Path(about["ray"]))

@@ -1,0 +1,8 @@
+"""Wires the fixtures in; everything else is in `fixtures/`, which calls `raykueue`."""
+
+pytest_plugins = [
+    "fixtures.options",
+    "fixtures.owner",
+    "fixtures.trial",
+    "fixtures.verdicts",
+]

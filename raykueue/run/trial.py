@@ -1,0 +1,192 @@
+"""One test on a live cluster: its own names, queue and jobs; its end, and the judgement of what happened meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from raykueue.clusters.embedded.kwok import STOP_ANNOTATION
+from raykueue.errors import FindingError, ProductDefect, RecorderError, UsageError, WaitFailed
+from raykueue.kube.apply import create, location
+from raykueue.model.views import uid
+from raykueue.run.feed import Feed
+from raykueue.run.history import History
+from raykueue.run.job import Job
+from raykueue.run.manifests import load, load_one
+from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL, Names
+from raykueue.run.queue import Queue
+from raykueue.run.recorder.scopes import ScopeNames
+from raykueue.run.session import Session
+from raykueue.run.timeouts import DEFAULT, Timeouts
+
+DEFAULT_GRACE_SECONDS = 30
+
+
+class Trial:
+    """What one test has of the cluster."""
+
+    def __init__(self, session: Session, test: str, timeouts: Timeouts = DEFAULT) -> None:
+        self.session = session
+        self.test = test
+        self.names = Names(uuid.uuid4().hex[:6])
+        self.jobs: list[Job] = []
+        self._timeouts = timeouts
+        self._created: list[str] = []
+        self._feed: Feed | None = None
+
+    @property
+    def feed(self) -> Feed:
+        """Events of this test's own objects."""
+        if self._feed is None:
+            raise UsageError("this test has no queue yet: ask for the `queue` fixture")
+        return self._feed
+
+    @property
+    def opened(self) -> bool:
+        """Whether there is anything to end and to judge."""
+        return self._feed is not None
+
+    def queue(self, manifest: str) -> Queue:
+        """Makes everything in a manifest of queues, under this scope's names, and waits until Kueue would admit."""
+        documents = [self.names.rename(document) for document in load(manifest)]
+        self._open()
+        namespace = {"metadata": {"name": self.names.namespace, "labels": {SCOPE_LABEL: self.names.scope}}}
+        self._create({"apiVersion": "v1", "kind": "Namespace", **namespace})
+        for document in documents:
+            self._create(document)
+        local = next(document for document in documents if document["kind"] == "LocalQueue")
+        name, cluster_queue = local["metadata"]["name"], local["spec"]["clusterQueue"]
+        return Queue(self.feed, cluster_queue, name, self.names.namespace, self._timeouts).until_active()
+
+    def submit(
+        self,
+        manifest: str | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        priority: str | None = None,
+        stops_after: float | None = None,
+        later_than: Job | None = None,
+    ) -> Job:
+        """Creates a RayJob from a manifest, as `kubectl create` does.
+
+        Args:
+            manifest: a file in `manifests/`, or a RayJob.
+            name: instead of the manifest's own; "-" and five characters follow, as with generateName.
+            priority: the WorkloadPriorityClass, by the name that the manifest of queues gives it.
+            stops_after: seconds that its pods' containers take to stop once they are told to.
+            later_than: creates it in a later second than this job, since creation times have whole seconds only, and
+                Kueue orders jobs of equal priority by them.
+        """
+        body = load_one(manifest, "RayJob") if isinstance(manifest, str) else dict(manifest)
+        labels = body["metadata"].setdefault("labels", {})
+        if priority is not None:
+            labels[PRIORITY_LABEL] = priority
+        if name is not None:
+            body["metadata"].pop("name", None)
+            body["metadata"]["generateName"] = f"{name}-"
+        if stops_after is not None:
+            _stop_slowly(body, stops_after)
+        if later_than is not None:
+            _wait_for_a_later_second(later_than)
+        stored = create(self.session.api, self.names.rename(body))
+        history = History(self.feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
+        job = Job(history, self.session.api, self.session.ray, stored, self._timeouts)
+        self.jobs.append(job)
+        return job
+
+    def end_jobs(self) -> None:
+        """Deletes every job of the test, and waits until nothing is left of them.
+
+        Raises:
+            ProductDefect: something stays, or the test made RayJobs that it did not submit.
+        """
+        mine = {job.history.uid for job in self.jobs}
+        strays = [one for one in self.feed.objects("RayJob") if uid(one) not in mine]
+        for stray in strays:
+            path = f"/apis/ray.io/v1/namespaces/{self.names.namespace}/rayjobs/{stray['metadata']['name']}"
+            self.session.api.delete(path)
+        for job in self.jobs:
+            job.delete()
+        stuck = []
+        for job in self.jobs:
+            try:
+                job.until_nothing_is_left()
+            except WaitFailed as error:
+                stuck.append(str(error))
+        if stuck:
+            raise ProductDefect("\n".join(stuck))
+        if strays:
+            names = ", ".join(stray["metadata"]["name"] for stray in strays)
+            raise UsageError(f"the test left RayJob {names} behind, which `submit` does not know; it is deleted now")
+
+    def judge(self) -> None:
+        """Waits until nothing can fire any more, and raises whatever nothing explains.
+
+        Raises:
+            FindingError: findings that nothing explains.
+            InfraError: the record has a hole, or could not be judged in time.
+        """
+        judgement = self.session.recording.judge(self.names.scope, self._timeouts.judge)
+        if judgement.problems:
+            raise RecorderError("; ".join(judgement.problems))
+        if judgement.findings:
+            raise FindingError("\n".join(finding.text for finding in judgement.findings))
+
+    def save_journal(self, path: Path) -> None:
+        """Saves what was recorded of this test."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.session.recording.slice(self.names.scope, path)
+
+    def close(self) -> None:
+        """Removes what the test made, newest first; Kubernetes finishes that by itself."""
+        for path in reversed(self._created):
+            self.session.api.delete(path)
+        if self._feed is not None:
+            self.session.recording.close(self.names.scope)
+            self._feed = None
+
+    def _open(self) -> None:
+        if self._feed is not None:
+            raise UsageError("a test makes its queues once, from one manifest; put them all into it")
+        self._feed = self.session.recording.open(
+            ScopeNames(
+                name=self.names.scope,
+                namespaces=(self.names.namespace,),
+                cluster_queues=self.names.of("ClusterQueue"),
+                flavors=self.names.of("ResourceFlavor"),
+                cohorts=self.names.of("Cohort"),
+                priority_classes=self.names.of("WorkloadPriorityClass"),
+                admission_checks=self.names.of("AdmissionCheck"),
+            )
+        )
+
+    def _create(self, manifest: Mapping[str, Any]) -> None:
+        create(self.session.api, manifest)
+        self._created.append(location(manifest))
+
+
+def _stop_slowly(rayjob: dict[str, Any], seconds: float) -> None:
+    for template in _templates(rayjob):
+        grace = template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
+        if seconds > grace:
+            raise UsageError(f"stops_after={seconds:g}: its pods are killed after {grace} s, their grace period")
+        annotations = template.setdefault("metadata", {}).setdefault("annotations", {})
+        annotations[STOP_ANNOTATION] = f"{seconds:g}s"
+
+
+def _templates(rayjob: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    cluster = rayjob["spec"]["rayClusterSpec"]
+    groups = [cluster["headGroupSpec"], *cluster.get("workerGroupSpecs", ())]
+    submitter = rayjob["spec"].get("submitterPodTemplate")
+    return [group["template"] for group in groups] + ([submitter] if submitter else [])
+
+
+def _wait_for_a_later_second(job: Job) -> None:
+    created = datetime.fromisoformat(job.manifest["metadata"]["creationTimestamp"]).timestamp()
+    # Nothing announces that a second has passed, and the API server's clock is this machine's.
+    threading.Event().wait(max(0.0, created + 1.02 - time.time()))
