@@ -89,7 +89,8 @@ def test_f4_only_the_resource_that_is_wrong_is_named(j: Journal) -> None:
 
 
 def test_f5_borrowing_that_is_not_told_is_found(j: Journal) -> None:
-    q = j.at(-5).queue(cohort="co")
+    j.at(-5).queue("lender", cohort="co")
+    q = j.queue(cohort="co")
     a = j.job("a", q, pods={"head": 4})
     a.workload.admit()
     j.at(0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from raykueue.audit.rules.books_match import BooksMatch
 from raykueue.audit.rules.pods_covered import PodsCovered
+from raykueue.audit.rules.quota_respected import QuotaRespected
 from raykueue.audit.rules.rule import Rule
 
-RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered)
+RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, QuotaRespected)
 """In the order in which they are told of a change."""
 
 __all__ = ["RULES", "Rule"]
