@@ -15,6 +15,7 @@ from raykueue.kube.access import Access
 
 TIMEOUT_S = 30.0
 """Deadline of one ordinary request; a stream has its own."""
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 class ApiRefused(ClusterError):
@@ -37,7 +38,7 @@ class ApiSession:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=access.ssl_context(), limit=0),
             # Compressing and unpacking costs more CPU than loopback bandwidth saves.
-            headers={**access.headers(), "Accept": "application/json", "Accept-Encoding": "identity"},
+            headers={**access.headers(), "Accept-Encoding": "identity"},
             timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
             read_bufsize=1 << 20,
         )
@@ -53,6 +54,10 @@ class ApiSession:
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
         """GET one object, list or discovery document."""
         return await self._call("GET", path, params=params)
+
+    async def get_metadata(self, path: str) -> dict[str, Any]:
+        """GET a consistent list of which the server sends the objects' metadata only."""
+        return await self._call("GET", path, accept=_METADATA)
 
     async def create(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """POST one object to its collection."""
@@ -83,9 +88,10 @@ class ApiSession:
         params: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        headers = {} if body is None else {"Content-Type": content_type}
+        headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
         async with self._session.request(
             verb, self._server + path, params=params, data=data, headers=headers
         ) as answer:

@@ -54,6 +54,7 @@ class KindStream:
         rev: the stream is complete up to here.
         reconnects: watches that broke or ended, and were opened again.
         gaps: how often events may have been missed.
+        live: {uid: last event} of the objects that exist, as far as was seen.
         ended: why the stream is over for good; empty while it runs.
     """
 
@@ -73,13 +74,13 @@ class KindStream:
         self.rev = 0
         self.reconnects = 0
         self.gaps = 0
+        self.live: dict[str, Event] = {}
         self.ended = ""
         self._api = api
         self._path = kind.path(version)
         self._sink = sink
         self._advanced = advanced
         self._trouble = trouble
-        self._live: dict[str, Event] = {}
 
     async def start(self) -> None:
         """The first LIST: one `Event(listed=True)` per object, then `Listed`.
@@ -142,7 +143,7 @@ class KindStream:
             return False  # the next watch says 410 again
         arrived = time.time_ns()
         present = {str(found["metadata"]["uid"]) for found in objects}
-        gone = [self._live[uid] for uid in self._live if uid not in present]
+        gone = [self.live[uid] for uid in self.live if uid not in present]
         reason = f"{why}; {len(gone)} objects vanished" if gone else why
         self.gaps += 1
         self._sink(Gap(self.kind.name, self.rev, rev, arrived, reason))
@@ -158,7 +159,7 @@ class KindStream:
             found.setdefault("kind", self.kind.name)
             self._take("ADDED", found, arrived, listed=True)
         for event in gone or []:
-            del self._live[str(event.object["metadata"]["uid"])]
+            del self.live[str(event.object["metadata"]["uid"])]
             self._sink(Event(self.kind.name, "DELETED", rev, arrived, event.object))
         self._sink(Listed(self.kind.name, rev, arrived))
         self._advance(rev)
@@ -203,11 +204,11 @@ class KindStream:
         uid, rev = str(metadata["uid"]), int(metadata["resourceVersion"])
         event = Event(self.kind.name, what, rev, arrived, found, listed)
         if what == "DELETED":
-            self._live.pop(uid, None)
+            self.live.pop(uid, None)
         else:
-            if listed and uid in self._live and self._live[uid].rev == rev:
+            if listed and uid in self.live and self.live[uid].rev == rev:
                 return  # unchanged since before the gap
-            self._live[uid] = event
+            self.live[uid] = event
         self._sink(event)
 
     def _advance(self, rev: int) -> None:

@@ -160,10 +160,12 @@ class FakeApi:
 
     def _merge(self, kind: str, namespace: str, name: str, patch: dict[str, Any]) -> None:
         found = self._objects[kind][namespace, name]
-        annotations = found["metadata"].get("annotations", {}) | patch["metadata"]["annotations"]
-        if annotations != found["metadata"].get("annotations"):  # a patch that changes nothing is no write
-            fields = {key: value for key, value in found.items() if key != "metadata"}
-            self.put(kind, name, namespace, metadata={"annotations": annotations}, **fields)
+        fields = {key: value for key, value in found.items() if key != "metadata"}
+        annotations = found["metadata"].get("annotations", {})
+        wanted = annotations | patch.get("metadata", {}).get("annotations", {})
+        status = fields.get("status", {}) | patch.get("status", {})
+        if (wanted, status) != (annotations, fields.get("status", {})):  # a patch that changes nothing is no write
+            self.put(kind, name, namespace, metadata={"annotations": wanted}, **{**fields, "status": status})
 
     def _list(self, request: web.Request, kind: str) -> web.StreamResponse:
         objects = list(self._objects.get(kind, {}).values())
@@ -172,7 +174,7 @@ class FakeApi:
             start, rev = (int(part) for part in token.split("@"))
             if rev < self.oldest.get(kind, 0):
                 return self._status(410, "the continue token is too old")
-        end = start + min(self._page, int(request.query["limit"]))
+        end = start + min(self._page, int(request.query.get("limit", len(objects))))
         metadata = {"resourceVersion": str(rev)}
         if end < len(objects):
             metadata["continue"] = f"{end}@{rev}"

@@ -159,7 +159,7 @@ def test_what_was_written_before_a_barrier_is_folded_after_it_even_if_a_stream_i
 def test_a_missing_echo_is_an_error_that_names_the_kind(tmp_path: Path) -> None:
     with recorder(tmp_path, barrier_timeout_s=0.3) as run, Recording(run.socket) as recording:
         run.do(lambda api: api.held.add("Workload"))
-        with pytest.raises(RecorderError, match=r"Workload: the echo of revision \d+ did not arrive within 0.3 s"):
+        with pytest.raises(RecorderError, match=r"Workload: revision \d+ did not arrive within 0.3 s"):
             recording.barrier()
         run.do(lambda api: api.release("Workload"))
         assert recording.barrier().rev > 0
@@ -167,41 +167,66 @@ def test_a_missing_echo_is_an_error_that_names_the_kind(tmp_path: Path) -> None:
 
 def test_a_barrier_waits_for_a_webhook_that_is_on_its_way_back(tmp_path: Path) -> None:
     with recorder(tmp_path) as run, Recording(run.socket) as recording:
-        patches = run.api.requests["PATCH", "ClusterQueue"]
-        run.do(lambda api: api.refuse.update({("PATCH", "ClusterQueue"): 500}))
+        patches = run.api.requests["PATCH", "Workload"]
+        run.do(lambda api: api.refuse.update({("PATCH", "Workload"): 500}))
         moments = []
         thread = threading.Thread(target=lambda: moments.append(recording.barrier()))
         thread.start()
-        eventually(lambda: run.do(lambda api: api.requests["PATCH", "ClusterQueue"]) >= patches + 2)
+        eventually(lambda: run.do(lambda api: api.requests["PATCH", "Workload"]) >= patches + 2)
         assert not moments
         run.do(lambda api: api.refuse.clear())
         thread.join()
         assert len(moments) == 1
 
 
-def test_an_event_of_a_kind_without_sentinel_is_never_too_late_for_the_ledger(tmp_path: Path) -> None:
+def test_a_kind_that_is_proven_by_a_list_is_waited_for_until_its_stream_has_what_the_list_has(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.put("ClusterQueue", "cq-gone")
+    with recorder(tmp_path, api, barrier_timeout_s=2) as run, Recording(run.socket) as recording:
+        for change in (
+            lambda api: api.put("ClusterQueue", "cq-new"),
+            lambda api: api.put("ClusterQueue", "cq-new", status={"x": 1}),
+            lambda api: api.remove("ClusterQueue", "cq-gone"),
+        ):
+            run.do(lambda api: api.held.add("ClusterQueue"))
+            rev = run.do(change)
+            moments = []
+            thread = threading.Thread(target=lambda moments=moments: moments.append(recording.barrier()))
+            lists = run.api.requests["LIST", "ClusterQueue"]
+            thread.start()
+            eventually(lambda lists=lists: run.api.requests["LIST", "ClusterQueue"] > lists)
+            feed_has_nothing = not moments
+            run.do(lambda api: api.release("ClusterQueue"))
+            thread.join()
+            assert feed_has_nothing
+            assert moments[0].rev >= rev
+            assert run.auditor.folded[-1].rev == rev
+
+
+def test_an_event_that_no_list_could_show_is_never_too_late_for_the_ledger(tmp_path: Path) -> None:
     with recorder(tmp_path) as run, Recording(run.socket) as recording:
         run.do(lambda api: api.held.add("Node"))
-        rev = run.do(lambda api: api.put("Node", "node-1"))
+        rev = run.do(lambda api: (api.put("Node", "node-1"), api.remove("Node", "node-1"))[0])
         passed = recording.barrier()
         run.do(lambda api: api.release("Node"))
-        eventually(lambda: run.auditor.records and isinstance(run.auditor.records[-1], Event))
-        late = run.auditor.records[-1]
-        assert isinstance(late, Event)
-        assert late.rev == passed.rev + 1
+        eventually(lambda: sum(isinstance(one, Event) for one in run.auditor.records) == 2)
+        late = [one.rev for one in run.auditor.records if isinstance(one, Event)]
+        assert late == [passed.rev + 1, passed.rev + 1]
     written = [one for one in load(tmp_path / "journal.jsonl") if isinstance(one, Event)]
-    assert [one.rev for one in written] == [rev], "the journal keeps the truth"
+    assert [one.rev for one in written] == [rev, rev + 1], "the journal keeps the truth"
 
 
-def test_a_sentinel_that_is_refused_takes_its_kind_out_of_the_watermark(tmp_path: Path) -> None:
+def test_a_kind_whose_sentinel_is_refused_is_proven_by_lists(tmp_path: Path) -> None:
     api = FakeApi()
     api.refuse["POST", "LimitRange"] = 422
     with recorder(tmp_path, api) as run, Recording(run.socket) as recording:
-        run.do(lambda api: api.held.add("LimitRange"))
-        assert recording.barrier().rev > 0
+        lists = run.api.requests["LIST", "LimitRange"]
+        recording.barrier()
+        assert run.api.requests["LIST", "LimitRange"] == lists + 1
     header = load(tmp_path / "journal.jsonl")[0]
     assert isinstance(header, Header)
-    assert list(header.settings["without_sentinel"]) == ["LimitRange"]
+    assert "422" in header.settings["proven_by_list"]["LimitRange"]
+    assert header.settings["proven_by_list"]["Node"] == ""
 
 
 def test_a_start_fails_if_the_sentinel_of_a_kind_that_judging_needs_is_refused(tmp_path: Path) -> None:

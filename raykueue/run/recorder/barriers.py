@@ -1,28 +1,34 @@
-"""Proof that the streams are complete: one write per kind, and the wait for its echo in that kind's stream."""
+"""Proof that the streams are complete: per kind a write, or a list, and the wait until its stream has caught up."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeVar
 
 from raykueue.errors import RecorderError
 from raykueue.kube.session import NO_ANSWER, ApiRefused
-from raykueue.model.events import Barrier
+from raykueue.model.events import Barrier, Event
 
 SPACING_S = 0.1
-"""From the start of one barrier to the start of the next: each costs one write per kind."""
+"""At least from the start of one barrier to the start of the next."""
+DUTY = 0.25
+"""Part of the time that barriers may take: each costs the cluster about a tenth of a second of CPU."""
 RETRY_S = 0.1
 
+T = TypeVar("T")
 
-class Writes(Protocol):
-    """What touches the sentinels (`Sentinels`)."""
+
+class Proofs(Protocol):
+    """What writes and lists (`Sentinels`); both raise ApiRefused or one of NO_ANSWER."""
 
     kinds: tuple[str, ...]
+    """That are proven by a write; all others are by a list."""
 
     async def touch(self, kind: str, token: str) -> int: ...
+    async def present(self, kind: str) -> tuple[int, dict[str, int]]: ...
 
 
 class Stream(Protocol):
@@ -30,23 +36,25 @@ class Stream(Protocol):
 
     rev: int
     ended: str
+    live: dict[str, Event]
 
 
 class Barriers:
     """Requests at the same time share one barrier: one that has not written yet serves all who wait for it."""
 
     def __init__(
-        self, sentinels: Writes, streams: Mapping[str, Stream], passed: Callable[[Barrier], None], timeout_s: float
+        self, proofs: Proofs, streams: Mapping[str, Stream], passed: Callable[[Barrier], None], timeout_s: float
     ) -> None:
         """`passed` is called for each barrier before those who asked for it get it."""
-        self._sentinels = sentinels
+        self._proofs = proofs
         self._streams = streams
         self._passed = passed
         self._timeout_s = timeout_s
         self._next: asyncio.Task[Barrier] | None = None
         self._running: asyncio.Task[Barrier] | None = None
         self._started = 0.0
-        self._waiting: dict[str, list[tuple[int, asyncio.Event]]] = {}
+        self._spacing_s = SPACING_S
+        self._waiting: dict[str, tuple[Callable[[], bool], asyncio.Event]] = {}
         # Two recorders may use the same namespace one after the other: an equal annotation would be no write.
         self._token = str(time.time_ns())
         self.count = 0
@@ -64,19 +72,18 @@ class Barriers:
             self._next = asyncio.create_task(self._run_after(self._running))
         return await asyncio.shield(self._next)
 
-    def advanced(self, kind: str, rev: int) -> None:
-        """A stream has seen everything up to `rev`."""
-        waiting = self._waiting.get(kind)
-        if waiting:
-            for wanted, seen in waiting:
-                if wanted <= rev:
-                    seen.set()
+    def advanced(self, kind: str, _rev: int) -> None:
+        """A stream has moved on."""
+        if kind in self._waiting:
+            caught_up, event = self._waiting[kind]
+            if caught_up():
+                event.set()
 
     async def _run_after(self, running: asyncio.Task[Barrier] | None) -> Barrier:
         if running is not None:
             await asyncio.wait([running])
-        await asyncio.sleep(max(0.0, self._started + SPACING_S - time.monotonic()))
-        # From here on the writes are under way: who asks now may have written later than them.
+        await asyncio.sleep(max(0.0, self._started + self._spacing_s - time.monotonic()))
+        # From here on the proofs are under way: who asks now may have written later than them.
         self._running, self._next = self._next, None
         self._started = time.monotonic()
         self.count += 1
@@ -84,57 +91,75 @@ class Barriers:
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         try:
             # Every kind's failure is wanted, so none cancels the others.
-            echoed = await asyncio.gather(
-                *(self._echo(kind, token, deadline) for kind in self._sentinels.kinds), return_exceptions=True
+            proven = await asyncio.gather(
+                *(self._prove(kind, stream, token, deadline) for kind, stream in self._streams.items()),
+                return_exceptions=True,
             )
         finally:
             self._waiting.clear()
-        failures = [one for one in echoed if isinstance(one, BaseException)]
+        took_s = time.monotonic() - self._started
+        self._spacing_s = max(SPACING_S, took_s / DUTY)
+        failures = [one for one in proven if isinstance(one, BaseException)]
         for failure in failures:
             if not isinstance(failure, RecorderError):
                 raise failure
         if failures:
             raise RecorderError(f"barrier {self.count}: " + "; ".join(str(failure) for failure in failures))
-        revs = [one for one in echoed if isinstance(one, tuple)]
+        revs = [one for one in proven if isinstance(one, tuple)]
         barrier = Barrier(min(rev for rev, _ in revs), time.time_ns())
-        self.durations_ms.append((time.monotonic() - self._started) * 1e3)
+        self.durations_ms.append(took_s * 1e3)
         self.echoes_ms.append(max(wait for _, wait in revs))
         self._passed(barrier)
         return barrier
 
-    async def _echo(self, kind: str, token: str, deadline: float) -> tuple[int, float]:
-        """The revision of the write, and how many ms later it was seen."""
-        stream = self._streams[kind]
-        rev = await self._touch(kind, token, stream, deadline)
-        written = time.monotonic()
-        if stream.rev < rev:
-            seen = asyncio.Event()
-            self._waiting.setdefault(kind, []).append((rev, seen))
+    async def _prove(self, kind: str, stream: Stream, token: str, deadline: float) -> tuple[int, float]:
+        """Up to which revision the stream is complete, and how many ms after the answer it had caught up."""
+        if kind in self._proofs.kinds:
+            rev = await self._ask(kind, stream, deadline, lambda: self._proofs.touch(kind, token))
+            return rev, await self._catch_up(kind, stream, deadline, rev, lambda: stream.rev >= rev)
+        rev, present = await self._ask(kind, stream, deadline, lambda: self._proofs.present(kind))
+        newest = max(present.values(), default=0)
+
+        def caught_up() -> bool:
+            gone = (event for uid, event in stream.live.items() if uid not in present)
+            return stream.rev >= newest and all(event.rev > rev for event in gone)
+
+        return rev, await self._catch_up(kind, stream, deadline, rev, caught_up)
+
+    async def _catch_up(
+        self, kind: str, stream: Stream, deadline: float, rev: int, caught_up: Callable[[], bool]
+    ) -> float:
+        began = time.monotonic()
+        if not caught_up():
+            event = asyncio.Event()
+            self._waiting[kind] = caught_up, event
             try:
                 async with asyncio.timeout_at(deadline):
-                    await seen.wait()
+                    await event.wait()
             except TimeoutError:
                 why = stream.ended or f"its stream is at {stream.rev}"
                 raise RecorderError(
-                    f"{kind}: the echo of revision {rev} did not arrive within {self._timeout_s:g} s, {why}"
+                    f"{kind}: revision {rev} did not arrive within {self._timeout_s:g} s, {why}"
                 ) from None
-        return rev, (time.monotonic() - written) * 1e3
+        return (time.monotonic() - began) * 1e3
 
-    async def _touch(self, kind: str, token: str, stream: Stream, deadline: float) -> int:
-        """Writes, again and again while the server, or a webhook that it asks, is on its way back."""
+    async def _ask(self, kind: str, stream: Stream, deadline: float, ask: Callable[[], Awaitable[T]]) -> T:
+        """Again and again while the server, or a webhook that it asks, is on its way back."""
         last = "no answer"
         try:
             async with asyncio.timeout_at(deadline):
                 while not stream.ended:
                     try:
-                        return await self._sentinels.touch(kind, token)
+                        return await ask()
                     except ApiRefused as refused:
                         if refused.status < 500 and refused.status not in (409, 429):
-                            raise RecorderError(f"{kind}: the sentinel can't be written: {refused}") from refused
+                            raise RecorderError(f"{kind}: no proof that its stream is complete: {refused}") from refused
                         last = str(refused)
                     except NO_ANSWER as failure:
                         last = repr(failure)
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise RecorderError(f"{kind}: no write to the sentinel within {self._timeout_s:g} s: {last}") from None
+            raise RecorderError(
+                f"{kind}: no proof that its stream is complete, for {self._timeout_s:g} s: {last}"
+            ) from None
         raise RecorderError(stream.ended)

@@ -42,7 +42,7 @@ class Intake:
     unfolded: int = 0
     """Events since the last barrier."""
     proven: frozenset[str] = frozenset()
-    """Kinds that barriers prove complete."""
+    """Kinds that barriers prove complete by a write."""
     folded: int = 0
     """Revision of the last barrier."""
     problems: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Intake:
         self.write(record)
 
     def _in_order(self, event: Event) -> Event:
-        """Barriers say nothing of a kind without sentinel, such as Node: its events are folded by arrival."""
+        """A list can overlook an object that lived very briefly: its events, late, are folded by arrival."""
         if event.kind in self.proven or event.rev > self.folded:
             return event
         return replace(event, rev=self.folded + 1)

@@ -129,7 +129,8 @@ async def _fold_backlog(intake: Intake, barriers: Barriers) -> None:
 def _header(config: RecorderConfig, versions: Mapping[str, str], sentinels: Sentinels) -> Header:
     missing = [kind.name for kind in KINDS if kind.name not in versions]
     kinds: dict[str, Any] = {**versions, "missing": missing}
-    settings = {**config.settings, "kinds": kinds, "without_sentinel": sentinels.refused}
+    by_list = {kind: sentinels.refused.get(kind, "") for kind in versions if kind not in sentinels.kinds}
+    settings = {**config.settings, "kinds": kinds, "proven_by_list": by_list}
     return Header(arrived=time.time_ns(), pair=config.pair, settings=settings)
 
 
