@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from raykueue.model.gates import GATES, Range, gate, within
+
+
+def pair(kueue: str = "0.19.2", kuberay: str = "1.6.2") -> dict[str, str]:
+    return {"kueue": kueue, "kuberay": kuberay, "kubernetes": "1.34.4"}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_open"),
+    [
+        ("0.16.9", False),
+        ("0.17.6", False),
+        ("0.17.7", True),
+        ("0.17.8", True),
+        ("0.18.0", False),
+        ("0.18.2", False),
+        ("0.18.3", True),
+        ("0.19.0", True),
+        ("0.20.0", True),
+        ("v0.19.2", True),
+    ],
+)
+def test_a_fix_that_was_picked_into_older_minors_has_a_range_for_each(version: str, is_open: bool) -> None:
+    assert gate("sidecar-submitter-charged").open_for(pair(kueue=version)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("name", "closed", "opened"),
+    [
+        ("submitter-pod-set", pair(kueue="0.9.5"), pair(kueue="0.10.0")),
+        ("v1beta2", pair(kueue="0.14.8"), pair(kueue="0.15.0")),
+        ("wait-for-pods-ready-default", pair(kueue="0.18.6"), pair(kueue="0.19.0")),
+        ("autoscaler-sidecar-charged", pair(kueue="0.18.6"), pair(kueue="0.19.0")),
+        ("validation-failed", pair(kuberay="1.4.2"), pair(kuberay="1.5.0")),
+        ("deletion-strategy", pair(kuberay="1.4.2"), pair(kuberay="1.5.0")),
+        ("deletion-strategy-default", pair(kuberay="1.5.1"), pair(kuberay="1.6.0")),
+        ("legacy-deletion-policy", pair(kuberay="1.5.0"), pair(kuberay="1.4.2")),
+    ],
+)
+def test_gates_open_at_their_version(name: str, closed: dict[str, str], opened: dict[str, str]) -> None:
+    assert not gate(name).open_for(closed)
+    assert gate(name).open_for(opened)
+
+
+def test_a_pre_release_comes_before_its_release_and_after_the_minor_before() -> None:
+    assert "0.19.0-rc.1" not in Range("0.19.0")
+    assert "0.19.0-rc.1" in Range("0.18.3", "0.19.0")
+    assert not gate("sidecar-submitter-charged").open_for(pair(kueue="0.18.0-rc.0"))
+
+
+def test_minors_compare_as_numbers_and_no_ranges_restrict_nothing() -> None:
+    assert "0.9.5" not in Range("0.10.0")
+    assert within("0.1.0", ())
+
+
+def test_a_gate_says_why_a_test_is_not_applicable() -> None:
+    text = gate("v1beta2").refusal(pair(kueue="0.14.8"))
+    assert "needs kueue >= 0.15.0, this is 0.14.8" in text
+
+
+def test_what_cannot_be_looked_up_is_refused_by_name() -> None:
+    with pytest.raises(KeyError, match="v1beta2"):
+        gate("v1beta3")
+    with pytest.raises(ValueError, match="doesn't say which kueue"):
+        gate("v1beta2").open_for({"kuberay": "1.6.2"})
+    with pytest.raises(ValueError, match="not a version"):
+        gate("v1beta2").open_for(pair(kueue="latest"))
+
+
+def test_every_gate_has_a_name_of_its_own_and_says_where_it_comes_from() -> None:
+    assert len({g.name for g in GATES}) == len(GATES)
+    assert all("@v" in g.source and g.consequence for g in GATES)
