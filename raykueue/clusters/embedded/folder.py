@@ -59,10 +59,25 @@ class ClusterFolder:
         partial.write_text(json.dumps(about, indent=1))
         partial.replace(self.path / "cluster.json")
 
+    def keeper(self) -> psutil.Process | None:
+        """Its keeper, if that runs."""
+        keeper = _read(self.path / "state.json").get("keeper")
+        return None if keeper is None else _process(keeper)
+
     def alive(self) -> bool:
         """Whether its keeper runs."""
-        keeper = _read(self.path / "state.json").get("keeper")
-        return keeper is not None and _process(keeper) is not None
+        return self.keeper() is not None
+
+    def holder(self) -> str:
+        """Who has it now, such as "pid 12 (raykueue up) since 18:30:02"; empty if nobody has."""
+        about = _read(self.path / "holder.json")
+        try:
+            begun = psutil.Process(int(about["pid"])).create_time()
+        except (psutil.Error, KeyError):
+            return ""
+        since = time.strftime("%H:%M:%S", time.localtime(about["since"]))
+        same = begun < about["since"] + _SAME_START_SECONDS
+        return f"pid {about['pid']} ({about['what']}) since {since}" if same else ""
 
     def detached(self) -> bool:
         """Whether it was left up on purpose."""
@@ -81,11 +96,8 @@ class ClusterFolder:
         try:
             lock.acquire()
         except filelock.Timeout:
-            about = _read(holder)
-            since = time.strftime("%H:%M:%S", time.localtime(about.get("since", 0)))
-            who = f"pid {about.get('pid', '?')} ({about.get('what', '?')})"
             raise ClusterLocked(
-                f"cluster {self.name} is in use by {who} since {since}; "
+                f"cluster {self.name} is in use by {self.holder() or 'a process that has just taken it'}; "
                 "wait for it, or start a run with a cluster of its own (without --reuse-cluster)"
             ) from None
         try:
