@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -28,3 +29,15 @@ class Obligation:
     text: str
     until: int | None
     """Nanoseconds since the epoch after which the rule has decided by itself; None: only an event ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the bounds of a finding depend on, of the job that it is about."""
+
+    grace: float = 30.0
+    """Largest grace of the job's pods, in seconds."""
+    ttl: float = 0.0
+    """ttlSecondsAfterFinished."""
+    charge: Mapping[str, int] | None = None
+    """The most its payer was charged, per resource; None: nobody pays."""

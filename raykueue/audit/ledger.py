@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from raykueue.audit.answers import Obligation, Problem
+from raykueue.audit.answers import Circumstances, Obligation, Problem
 from raykueue.audit.books.fold import Books
 from raykueue.audit.order import Order
 from raykueue.audit.rules import RULES
@@ -80,6 +80,16 @@ class Ledger:
         """What a rule still waits for in this scope; empty: nothing can fire any more."""
         return [obligation for rule in self._rules for obligation in rule.obligations(scope)]
 
+    def circumstances(self, findings: Iterable[Finding]) -> dict[str, Circumstances]:
+        """By finding id: what the bounds of an explanation depend on. Ask before the scope is forgotten."""
+        found: dict[str, Circumstances] = {}
+        for finding in findings:
+            hold = self._books.hold(finding.payer)
+            job = self._books.job(hold.job if hold else finding.objects[0].uid)
+            if job is not None:
+                found[finding.id] = Circumstances(job.grace, job.ttl, hold.most if hold else None)
+        return found
+
     def forget(self, scope: Scope) -> None:
         """The scope was judged and closed: its findings are dropped, and its objects once they are gone."""
         for rule in self._rules:
@@ -99,7 +109,7 @@ def _late(event: Event, folded: int) -> Problem:
         f"{event.kind} {obj.get('namespace', '')}/{obj.get('name', '')} at revision {event.rev} arrived after "
         f"everything up to {folded} had been judged: a barrier was wrong, so nothing is proven; run again"
     )
-    return Problem("late", text, until=event.rev)
+    return Problem("late", text, until=folded)
 
 
 def _gap(gap: Gap) -> Problem:

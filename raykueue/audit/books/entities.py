@@ -31,6 +31,8 @@ class Hold:
     """It ended because the Workload was removed."""
     before_journal: bool = False
     """It was there at the first LIST: nobody saw it begin."""
+    most: Mapping[str, int] = field(default_factory=dict)
+    """The most it was ever charged, per resource."""
 
     @property
     def payer(self) -> str:
@@ -57,6 +59,10 @@ class Job:
     """UIDs of the pods that exist."""
     object: Object | None = None
     """As last seen; None if it was never seen, or is gone."""
+    ttl: float = 0.0
+    """ttlSecondsAfterFinished."""
+    grace: int = 0
+    """Largest grace of its pods so far, in seconds."""
 
     @property
     def judged(self) -> bool:

@@ -46,6 +46,10 @@ class Books:
         """A pod of a Ray job that exists."""
         return self._pods.get(uid)
 
+    def hold(self, payer: str) -> Hold | None:
+        """A hold by `<Workload UID>#<n>`, ended ones too."""
+        return self._holds.get(payer)
+
     def payees(self, hold: Hold) -> list[Pod]:
         """The existing pods that a hold pays for, or paid for until it ended."""
         return self._pods.of(hold)

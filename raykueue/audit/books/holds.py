@@ -10,7 +10,8 @@ from raykueue.audit.books.jobs import JobBook
 from raykueue.model import views
 from raykueue.model.events import Moment, Object
 from raykueue.model.findings import Ref
-from raykueue.model.workloads import charge, holds, job_uid
+from raykueue.model.quantities import add, largest
+from raykueue.model.workloads import Charge, charge, holds, job_uid
 
 
 class HoldBook:
@@ -19,12 +20,17 @@ class HoldBook:
     def __init__(self, jobs: JobBook) -> None:
         self._jobs = jobs
         self._open: dict[str, Hold] = {}
+        self._all: dict[str, Hold] = {}
         self._count: dict[str, int] = defaultdict(int)
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
 
     def open(self) -> list[Hold]:
         """Every open hold."""
         return list(self._open.values())
+
+    def get(self, payer: str) -> Hold | None:
+        """Any hold, ended ones too, until it is forgotten."""
+        return self._all.get(payer)
 
     def apply(self, workload: Object, moment: Moment, *, gone: bool, listed: bool = False) -> list[Change]:
         """A Workload was written or removed; `listed`: it was there before the journal."""
@@ -50,6 +56,7 @@ class HoldBook:
                 changes.append(HoldChange(hold, hold.charge, None, moment))
             elif after != hold.charge:
                 before, hold.charge = hold.charge, after
+                hold.most = largest(hold.most, _by_resource(after))
                 changes.append(HoldChange(hold, before, after, moment))
         elif after is not None:
             self._count[uid] += 1
@@ -58,7 +65,8 @@ class HoldBook:
             hold = Hold(
                 ref, self._count[uid], job.ref.uid if job else "", after, moment, workload, before_journal=listed
             )
-            self._open[uid] = hold
+            hold.most = _by_resource(after)
+            self._open[uid] = self._all[hold.payer] = hold
             if job is not None:
                 job.had_hold = True
                 job.holds.append(hold)
@@ -68,4 +76,9 @@ class HoldBook:
     def forget(self, namespace: str) -> None:
         for uid in self._by_namespace.pop(namespace, ()):
             self._open.pop(uid, None)
-            self._count.pop(uid, None)
+            for n in range(1, self._count.pop(uid, 0) + 1):
+                self._all.pop(f"{uid}#{n}", None)
+
+
+def _by_resource(charge: Charge) -> dict[str, int]:
+    return add(*({resource: value} for (_, resource), value in charge.totals.items()))

@@ -53,6 +53,7 @@ class JobBook:
             return []
         job = self.ensure(ref)
         job.object = None if gone else obj
+        job.ttl = float(views.spec(obj).get("ttlSecondsAfterFinished") or 0)
         skipped = job.skipped
         job.skipped = bool(views.spec(obj).get("clusterSelector")) or views.spec(obj).get("managedBy") == _MULTIKUEUE
         changes = self.manage(job, moment) if views.queue_name(obj) else []

@@ -47,6 +47,7 @@ class PodBook:
         before = known.state
         known.state = _state(event.object, before.payer)
         known.object = event.object
+        known.job.grace = max(known.job.grace, known.state.grace)
         return [PodChange(known, before, known.state, moment)] if known.state != before else []
 
     def pass_on(self, changes: Iterable[Change]) -> list[Change]:
@@ -108,6 +109,7 @@ class PodBook:
             payer is None and not job.had_hold,
         )
         self._pods[pod.ref.uid] = pod
+        job.grace = max(job.grace, pod.state.grace)
         job.pods.add(pod.ref.uid)
         if payer is not None:
             self._payees[payer.payer].add(pod.ref.uid)
