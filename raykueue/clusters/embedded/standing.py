@@ -1,0 +1,63 @@
+"""How a cluster stands, seen from outside: what runs, since when, and who uses it. Nothing is changed or locked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from raykueue.clusters.embedded.folder import ClusterFolder
+from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.errors import ClusterError
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One cluster whose keeper runs."""
+
+    name: str
+    pair: Mapping[str, str]
+    """Versions by product; empty while it is being started."""
+    since: datetime | None
+    """Local time; None while it is being started."""
+    used_by: str
+    """Such as "pid 12 (raykueue up) since 18:30:02"; empty if nobody uses it."""
+    kubeconfig: str
+    alive: int
+    ended: tuple[str, ...]
+    """Components that don't run any more."""
+    trouble: str = ""
+    """Why the components are not known."""
+
+    @classmethod
+    def of(cls, folder: ClusterFolder) -> Standing:
+        """As it is now."""
+        about = folder.about
+        components: dict[str, bool] = {}
+        trouble = ""
+        try:
+            keeping = Keeping(folder.path)
+            try:
+                components = {name: bool(one["alive"]) for name, one in keeping.status().items()}
+            finally:
+                keeping.close()
+        except ClusterError as error:
+            trouble = str(error).splitlines()[0]
+        return cls(
+            name=folder.name,
+            pair=about.get("pair", {}),
+            since=datetime.fromtimestamp(about["started"]).astimezone() if "started" in about else None,
+            used_by=folder.holder(),
+            kubeconfig=about.get("kubeconfig", ""),
+            alive=sum(components.values()),
+            ended=tuple(name for name, alive in components.items() if not alive),
+            trouble=trouble,
+        )
+
+    @property
+    def processes(self) -> str:
+        """`9/9`, `8/9 (kueue ended)`, or why that is not known."""
+        if self.trouble:
+            return self.trouble
+        counted = f"{self.alive}/{self.alive + len(self.ended)}"
+        return f"{counted} ({', '.join(self.ended)} ended)" if self.ended else counted
