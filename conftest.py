@@ -2,6 +2,7 @@
 
 pytest_plugins = [
     "fixtures.options",
+    "fixtures.gates",
     "fixtures.owner",
     "fixtures.trial",
     "fixtures.verdicts",

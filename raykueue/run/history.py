@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raykueue.model.events import Event, Moment, Object
-from raykueue.model.views import controller, deleting, uid
+from raykueue.model.views import controller, deleting, is_true, spec, status, uid
+from raykueue.model.workloads import active
 from raykueue.run.feed import Feed
-from raykueue.run.states import ALL, Admitted, Gone, State
+from raykueue.run.states import ALL, Admitted, Evicted, Gone, Pending, Running, State, Suspended
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class History:
         """Whether the job is in this state now."""
         if state.name == Gone.name:
             return self._gone()
+        if state.name == Pending.name and self._is_counted_as_pending():
+            return True
         current = self.rayjob() if state.kind == "RayJob" else self.workload()
         return current is not None and state.holds(current) and state.detail in ("", state.explain(current))
 
@@ -78,13 +81,32 @@ class History:
 
     def story(self) -> list[State]:
         """What happened to it from the first admission on, in order."""
-        told = [begun.state for begun in self.begun() if begun.state.told]
-        first = next((index for index, state in enumerate(told) if state.name == Admitted.name), len(told))
-        return told[first:]
+        told: list[State] = []
+        for state in (begun.state for begun in self.begun() if begun.state.told):
+            if not told and state.name != Admitted.name:
+                continue
+            if state.name == Suspended.name and not {Running.name, Evicted.name} & {one.name for one in told}:
+                continue  # every queued job is created suspended, and KubeRay may say so after Kueue has admitted it
+            told.append(state)
+        return told
 
     def hopeless(self, state: State) -> State | None:
         """The state that the job is in and after which `state` can't begin any more."""
         return next((other for other in ALL if other.name in state.after and self.is_in(other)), None)
+
+    def _is_counted_as_pending(self) -> bool:
+        """Kueue counts as many pending Workloads in its LocalQueue as there are.
+
+        A Workload like another one that has just been found not to fit is not looked at, so it never gets a condition
+        that says so (feature gate SchedulingEquivalenceHashing, on from Kueue 0.18); but it is counted.
+        """
+        workload = self.workload()
+        if workload is None or not _waits(workload):
+            return False
+        name = spec(workload).get("queueName", "")
+        queue = self.feed.object("LocalQueue", self.namespace, name)
+        waiting = [one for one in self.feed.objects("Workload") if spec(one).get("queueName") == name and _waits(one)]
+        return queue is not None and int(status(queue).get("pendingWorkloads", 0)) >= len(waiting)
 
     def _gone(self) -> bool:
         events = self.feed.history("RayJob", self.uid)
@@ -110,3 +132,7 @@ class History:
         # t* of this revision, from what this test sees: no event with a later revision can have been written before.
         later = [other.arrived for other in self.feed.events if other.rev >= event.rev]
         return Moment(event.rev, min(later))
+
+
+def _waits(workload: Object) -> bool:
+    return active(workload) and not is_true(workload, "QuotaReserved") and not is_true(workload, "Finished")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from raykueue.errors import InfraError
 from raykueue.model.events import Object
 from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
-from raykueue.model.views import condition, status
-from raykueue.model.workloads import charge, holds
+from raykueue.model.views import condition, status, uid
+from raykueue.model.workloads import Charge, charge, holds
 from raykueue.run.feed import Feed
 from raykueue.run.resources import Resources
 from raykueue.run.timeouts import DEFAULT, Timeouts
@@ -52,6 +52,29 @@ class Queue:
         """What all Workloads in this queue are charged now."""
         return self._charged(self.feed, admitted=False)
 
+    @property
+    def peak_booked(self) -> Resources:
+        """The most that Kueue ever said is used or reserved, per resource."""
+        peak = Resources()
+        for event in self.feed.events:
+            if event.kind == "ClusterQueue" and event.object["metadata"]["name"] == self.name:
+                books = booked(event.object)
+                for entries in (books.usage, books.reservation):
+                    peak = peak.largest(_sum(entries))
+        return peak
+
+    @property
+    def peak_charged(self) -> Resources:
+        """The most that Workloads in this queue were charged at any revision, per resource."""
+        peak, held = Resources(), dict[str, Resources]()
+        workloads = (event for event in self.feed.events if event.kind == "Workload")
+        for event in sorted(workloads, key=lambda event: event.rev):
+            one = charge(event.object) if event.type != "DELETED" and holds(event.object) else None
+            mine = one is not None and one.cluster_queue == self.name
+            held[uid(event.object)] = _total(one) if one is not None and mine else Resources()
+            peak = peak.largest(sum(held.values(), Resources()))
+        return peak
+
     def counts(self, **expected: int) -> dict[str, int]:
         """Pending, reserving and admitted Workloads as Kueue counts them: `expected` once it says so, else the last."""
 
@@ -92,13 +115,9 @@ class Queue:
         return read(booked(self._object()))
 
     def _charged(self, feed: Feed, *, admitted: bool) -> Resources:
-        total = Resources()
-        for workload in feed.objects("Workload"):
-            one = charge(workload) if holds(workload) else None
-            if one is not None and one.cluster_queue == self.name and (one.admitted or not admitted):
-                for (_, resource), value in one.totals.items():
-                    total += Resources({resource: value})
-        return total
+        held = [charge(workload) for workload in feed.objects("Workload") if holds(workload)]
+        mine = [one for one in held if one.cluster_queue == self.name and (one.admitted or not admitted)]
+        return sum((_total(one) for one in mine), Resources())
 
     def _object(self) -> Object:
         found = self.feed.object("ClusterQueue", "", self.name)
@@ -118,4 +137,11 @@ def _sum(entries: Mapping[FlavorResource, Entry]) -> Resources:
     total = Resources()
     for (_, resource), entry in entries.items():
         total += Resources({resource: entry.total})
+    return total
+
+
+def _total(one: Charge) -> Resources:
+    total = Resources()
+    for (_, resource), value in one.totals.items():
+        total += Resources({resource: value})
     return total

@@ -30,9 +30,17 @@ class Resources(dict[str, int]):
     def __add__(self, other: Resources) -> Resources:
         return Resources({name: self.get(name, 0) + other.get(name, 0) for name in {**self, **other}})
 
-    def __le__(self, other: Mapping[str, int]) -> bool:
+    def __le__(self, other: Resources) -> bool:
         """No more of anything."""
         return all(value <= other.get(name, 0) for name, value in self.items())
+
+    def largest(self, other: Resources) -> Resources:
+        """The larger amount of each."""
+        return Resources({name: max(self.get(name, 0), other.get(name, 0)) for name in {**self, **other}})
+
+    def covers(self, quantities: Mapping[str, Quantity]) -> bool:
+        """Whether there is enough of everything."""
+        return Resources.of(quantities) <= self
 
     def __repr__(self) -> str:
         return describe_all(_without_zeros(self)) or "nothing"

@@ -73,6 +73,7 @@ class Keeping:
     def watch(self, on_death: Callable[[ComponentDied], None]) -> None:
         """Calls `on_death`, from a thread of its own, whenever a component ends that nobody ended."""
         connection = _connect(self.folder)
+        connection.settimeout(None)  # it lasts as long as the cluster
         connection.sendall(b'{"do": "watch"}\n')
 
         def listen() -> None:
