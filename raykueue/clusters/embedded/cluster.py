@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -147,7 +148,7 @@ class EmbeddedCluster:
         plane = ControlPlane(self._binaries, path, ports)
         bootstrap = Bootstrap(plane, self._keeping, self._components, self.kubeconfig, self._stages)
         steps = bootstrap.from_saved(state) if self.from_saved else bootstrap.cold(crds)
-        self.timings = graph.run(steps)
+        self.timings = graph.run(steps, self._give_up)
         services = self._components.service_ports()
         if not self.from_saved:
             state.save(path, int(self._keeping.status()["etcd"]["pid"]), services)
@@ -161,6 +162,11 @@ class EmbeddedCluster:
                 "owner": os.getpid(),
             }
         )
+
+    def _give_up(self) -> None:
+        # By a connection of its own: others wait for answers on ours.
+        with contextlib.suppress(ClusterError):
+            Keeping(self._folder.path).stop()
 
     def _seat(self, ports: Ports, components: Sequence[ComponentSpec]) -> Components:
         return Components(self._folder.path, ports, self._keeper, components)

@@ -26,8 +26,12 @@ class Timing:
     end: float
 
 
-def run(steps: Mapping[str, Step]) -> list[Timing]:
+def run(steps: Mapping[str, Step], give_up: Callable[[], None]) -> list[Timing]:
     """Runs all steps; the first that fails stops the rest from being started, and its error is raised.
+
+    Args:
+        steps: by name.
+        give_up: called after a failure or an interrupt, to make those fail that still run: they are waited for.
 
     Raises:
         ValueError: a step waits for one that doesn't exist, or for itself.
@@ -48,9 +52,13 @@ def run(steps: Mapping[str, Step]) -> list[Timing]:
 
     with ThreadPoolExecutor(max_workers=len(steps)) as pool:
         running: set[Future[str]] = set()
-        while order.is_active():
-            running |= {pool.submit(timed, name) for name in order.get_ready()}
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                order.done(future.result())
+        try:
+            while order.is_active():
+                running |= {pool.submit(timed, name) for name in order.get_ready()}
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    order.done(future.result())
+        except BaseException:
+            give_up()
+            raise
     return sorted(timings, key=lambda timing: timing.begin)
