@@ -105,6 +105,8 @@ class ClusterFolder:
             yield
         finally:
             holder.unlink(missing_ok=True)
+            if not {path.name for path in self.path.glob("*")} - {"lock"}:  # nothing ever started in it
+                shutil.rmtree(self.path, ignore_errors=True)
             lock.release()
 
     def reclaim(self) -> list[str]:
