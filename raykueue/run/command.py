@@ -208,7 +208,8 @@ def _logs(arguments: argparse.Namespace) -> int:
 
 
 def _pair(standing: Standing) -> str:
-    return str(Pair(**standing.pair)) if standing.pair else "(being started)"
+    has = standing.pair
+    return str(Pair(has["kubernetes"], has["kueue"], has["kuberay"])) if has else "(being started)"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
