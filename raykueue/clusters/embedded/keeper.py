@@ -10,7 +10,7 @@ Requests are JSON lines over a Unix socket in the cluster's folder:
     {"do": "kill", "name", "signal"}              -> {} once the process is gone
     {"do": "status"}                              -> {"components": {name: {"pid", "alive", "code"}}}
     {"do": "detach"} | {"do": "stop"}             -> {}
-    {"do": "watch"}                               -> one line {"died": name, "code"} per unexpected end
+    {"do": "watch"}                               -> a line {"died": name, "code"} per unexpected end, earlier ones too
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from typing import Any
 
 import psutil
 
+SOCKET = "keeper.sock"
 STOP_SECONDS = 5.0
 """How long a component may take to end by itself. Nothing of a test cluster is worth waiting for longer."""
+LINE_BYTES = 4 << 20
+"""A request to start something carries a whole environment, for which Linux allows 2 MiB."""
 
 
 class Keeper:
@@ -38,10 +41,13 @@ class Keeper:
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._started: dict[str, float] = {}
         self._expected: set[str] = set()
+        self._died: dict[str, int] = {}
+        """Exit codes of those that ended by themselves and were not started again."""
         self._watchers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._detached = False
         self._stopping = asyncio.Event()
+        self._starting = asyncio.Lock()
 
     async def run(self) -> None:
         """Serves until told to stop, or until the owner is gone."""
@@ -49,9 +55,11 @@ class Keeper:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._stopping.set)
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # a ctrl-C is for the owner, which then stops us
-        socket = self._folder / "keeper.sock"
-        server = await asyncio.start_unix_server(self._serve, path=socket)
-        socket.chmod(0o600)
+        # From within the folder, whose path may be longer than a Unix socket's address allows.
+        os.chdir(self._folder)
+        socket = Path(SOCKET)
+        server = await asyncio.start_unix_server(self._serve, path=socket, limit=LINE_BYTES)
+        socket.chmod(0o600)  # nobody else can come through the folder, which has 0700
         self._write_state()
         self._spawn(self._watch_owner())
         print("ready", flush=True)  # noqa: T201 - the protocol with the owner
@@ -68,20 +76,25 @@ class Keeper:
             self._stopping.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
+        try:
             while line := await reader.readline():
                 request = json.loads(line)
                 if request["do"] == "watch":
+                    for name, code in self._died.items():
+                        _tell_death(writer, name, code)
                     self._watchers.add(writer)
                     continue
                 try:
                     answer: dict[str, Any] = await self._answer(request)
-                except (OSError, KeyError) as error:
-                    answer = {"error": f"{request.get('name', '')}: {error}"}
+                except (OSError, ValueError) as error:
+                    answer = {"error": f"{request.get('name', request['do'])}: {error}"}
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
-        self._watchers.discard(writer)
-        writer.close()
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client is gone, or everything is over and this task ends here
+        finally:
+            self._watchers.discard(writer)
+            writer.close()
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:
@@ -102,19 +115,25 @@ class Keeper:
 
     async def _start(self, request: dict[str, Any]) -> int:
         name = request["name"]
-        self._expected.discard(name)
-        log = await asyncio.to_thread((self._folder / f"{name}.log").open, "ab")
-        with log:
-            process = await asyncio.create_subprocess_exec(
-                *request["argv"],
-                stdin=asyncio.subprocess.PIPE,  # never written to: ours end when it ends, with the keeper
-                stdout=log,
-                stderr=asyncio.subprocess.STDOUT,
-                env=request["env"],
-                cwd=request["cwd"],
-                start_new_session=True,
-            )
-        self._processes[name] = process
+        async with self._starting:  # so that none is started behind the back of _stop_all
+            if self._stopping.is_set():
+                raise ValueError("everything is being stopped")
+            if name in self._processes and self._processes[name].returncode is None:
+                raise ValueError(f"it runs already, as pid {self._processes[name].pid}; end it first")
+            with (self._folder / f"{name}.log").open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *request["argv"],
+                    stdin=asyncio.subprocess.PIPE,  # never written to: ours end when it ends, with the keeper
+                    stdout=log,
+                    stderr=asyncio.subprocess.STDOUT,
+                    env=request["env"],
+                    cwd=request["cwd"],
+                    start_new_session=True,
+                )
+            self._processes.pop(name, None)  # to the end of the order, now that it is the youngest
+            self._processes[name] = process
+            self._expected.discard(name)
+            self._died.pop(name, None)
         with contextlib.suppress(psutil.Error):
             self._started[name] = psutil.Process(process.pid).create_time()
         self._write_state()
@@ -126,12 +145,13 @@ class Keeper:
         self._write_state()
         if name in self._expected or self._stopping.is_set():
             return
-        for writer in list(self._watchers):
-            with contextlib.suppress(ConnectionError):
-                writer.write(json.dumps({"died": name, "code": code}).encode() + b"\n")
-                await writer.drain()
+        self._died[name] = code
+        for writer in self._watchers:
+            _tell_death(writer, name, code)
 
     async def _end(self, name: str, how: signal.Signals) -> None:
+        if name not in self._processes:
+            raise ValueError(f"it was never started; there are: {', '.join(self._processes) or 'none'}")
         process = self._processes[name]
         self._expected.add(name)
         if process.returncode is None:
@@ -144,7 +164,8 @@ class Keeper:
 
     async def _stop_all(self) -> None:
         # Clients before servers, so that no log ends in a page of refused connections; etcd last, by its own will.
-        names = list(reversed(self._processes))
+        async with self._starting:
+            names = list(reversed(self._processes))
         for name in names:
             if name != "etcd" and self._processes[name].returncode is None:
                 self._expected.add(name)
@@ -174,6 +195,11 @@ class Keeper:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _tell_death(writer: asyncio.StreamWriter, name: str, code: int) -> None:
+    # Not drained: a watcher that doesn't read holds nobody up, and there are few deaths.
+    writer.write(json.dumps({"died": name, "code": code}).encode() + b"\n")
 
 
 def _describe(process: asyncio.subprocess.Process) -> dict[str, Any]:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raykueue.clusters.embedded.keeper import SOCKET
 from raykueue.errors import ClusterError, ComponentDied
 
 REQUEST_SECONDS = 15.0
 """Longer than the keeper takes to end a component that won't end by itself."""
+START_SECONDS = 30.0
+"""Of the keeper itself, an interpreter that imports little: under 1 s on a busy machine."""
+_SUN_PATH = 100
+"""A Unix socket's path has room for 104 bytes on macOS, 108 on Linux."""
 
 
 class Keeping:
@@ -27,12 +33,18 @@ class Keeping:
         self.folder = folder
         self._process = process
         self._lock = threading.Lock()
+        self._watches: list[tuple[socket.socket, threading.Thread]] = []
+        self._ending = False
         self._socket = _connect(folder)
         self._file = self._socket.makefile("rwb")
 
     @classmethod
     def launch(cls, folder: Path) -> Keeping:
-        """Starts a keeper that lives as long as this process, or until it is detached."""
+        """Starts a keeper that lives as long as this process, or until it is detached.
+
+        Raises:
+            ClusterError: it ended, or was not ready in time; nothing of it is left.
+        """
         with (folder / "keeper.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "raykueue.clusters.embedded.keeper", str(folder)],
@@ -41,11 +53,13 @@ class Keeping:
                 stderr=log,
                 start_new_session=True,
             )
-        assert process.stdout is not None
-        if process.stdout.readline().strip() != b"ready":
-            process.kill()
-            raise ClusterError(f"the keeper of {folder.name} did not start:\n{tail(folder / 'keeper.log')}")
-        return cls(folder, process)
+        try:
+            if not _says_ready(process):
+                raise ClusterError(f"the keeper of {folder.name} did not start:\n{tail(folder / 'keeper.log')}")
+            return cls(folder, process)
+        except BaseException:
+            _end(process)
+            raise
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> int:
         """Starts a component and returns its pid."""
@@ -71,38 +85,48 @@ class Keeping:
         self._ask({"do": "detach"})
 
     def watch(self, on_death: Callable[[ComponentDied], None]) -> None:
-        """Calls `on_death`, from a thread of its own, whenever a component ends that nobody ended."""
+        """Calls `on_death`, from a thread of its own, whenever a component ends that nobody ended, or the keeper."""
         connection = _connect(self.folder)
         connection.settimeout(None)  # it lasts as long as the cluster
         connection.sendall(b'{"do": "watch"}\n')
 
         def listen() -> None:
-            with connection, connection.makefile("rb") as lines:
+            with contextlib.suppress(OSError), connection.makefile("rb") as lines:
                 for line in lines:
                     about = json.loads(line)
                     on_death(died(self.folder, about["died"], about["code"]))
+            if not self._ending:
+                log = tail(self.folder / "keeper.log")
+                on_death(ComponentDied(f"the keeper of cluster {self.folder.name} ended by itself; its log:\n{log}"))
 
-        threading.Thread(target=listen, name="keeper-watch", daemon=True).start()
+        thread = threading.Thread(target=listen, name="keeper-watch", daemon=True)
+        self._watches.append((connection, thread))
+        thread.start()
 
     def stop(self) -> None:
-        """Ends every component, then the keeper; returns when all are gone."""
+        """Ends every component, then the keeper; returns when all are gone. Does nothing the second time."""
+        self._ending = True
         with contextlib.suppress(ClusterError):
             self._ask({"do": "stop"})
-        with contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError, ValueError):
             self._file.read()  # the keeper closes the connection when it is done
         self.close()
         if self._process is not None:
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._process.stdin.close()
-            self._process.wait(REQUEST_SECONDS)
-            self._process.stdout.close()
+            _end(self._process)
 
     def close(self) -> None:
-        """Lets go of the connection only."""
+        """Lets go of the connections only."""
+        self._ending = True
         with contextlib.suppress(OSError):
             self._file.close()
         self._socket.close()
+        for connection, thread in self._watches:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            if thread is not threading.current_thread():
+                thread.join(REQUEST_SECONDS)
+            connection.close()
+        self._watches.clear()
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -110,7 +134,7 @@ class Keeping:
                 self._file.write(json.dumps(request).encode() + b"\n")
                 self._file.flush()
                 line = self._file.readline()
-            except OSError as error:
+            except (OSError, ValueError) as error:  # ValueError: it was let go of
                 raise ClusterError(f"the keeper of {self.folder.name} does not answer: {error}") from error
         if not line:
             raise ClusterError(f"the keeper of {self.folder.name} is gone:\n{tail(self.folder / 'keeper.log')}")
@@ -140,12 +164,47 @@ def tail(path: Path, lines: int = 12, width: int = 400) -> str:
     return "\n".join(f"    {line[:width]}" for line in text.splitlines()[-lines:]) or "    (empty log)"
 
 
+def _says_ready(process: subprocess.Popen[bytes]) -> bool:
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        return bool(selector.select(START_SECONDS)) and process.stdout.readline() == b"ready\n"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a keeper of ours: by the end of its input, and by force if it takes no notice."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(REQUEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()  # whoever calls ends what it kept: the cluster's folder still names it
+        process.wait()
+    finally:
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def _address(folder: Path) -> Iterator[str]:
+    """The socket's path, or a short name for it."""
+    path = folder / SOCKET
+    if len(os.fsencode(path)) <= _SUN_PATH or not Path("/proc/self/fd").is_dir():
+        yield str(path)
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{opened}/{SOCKET}"
+    finally:
+        os.close(opened)
+
+
 def _connect(folder: Path) -> socket.socket:
-    # A Unix socket's path may have 104 characters at most, so it is reached from within its folder.
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(REQUEST_SECONDS)
     try:
-        connection.connect(str(folder / "keeper.sock"))
+        with _address(folder) as address:
+            connection.connect(address)
     except OSError as error:
         connection.close()
         raise ClusterError(

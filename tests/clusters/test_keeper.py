@@ -1,0 +1,396 @@
+"""The keeper for real, with processes that do no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from raykueue.clusters.embedded import keeping as keeping_module
+from raykueue.clusters.embedded.folder import ClusterFolder
+from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.errors import ClusterError, ComponentDied
+from tests.clusters.processes import ends_with, gone, sleeper, until
+
+_ENV = {"PATH": os.environ["PATH"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[ClusterFolder]:
+    path = tmp_path / "c"
+    path.mkdir(mode=0o700)
+    yield ClusterFolder(path)
+    # Whatever a failed test left: exactly what its own folder names.
+    keeper = ClusterFolder(path).keeper()
+    if keeper is not None:
+        keeper.kill()
+        keeper.wait(5)
+    ClusterFolder(path).reclaim()
+
+
+@pytest.fixture
+def keeping(folder: ClusterFolder) -> Iterator[Keeping]:
+    keeping = Keeping.launch(folder.path)
+    yield keeping
+    keeping.stop()
+
+
+def start(keeping: Keeping, name: str, argv: list[str] | None = None) -> psutil.Process:
+    """Starts a component that sleeps, unless it is told otherwise."""
+    return psutil.Process(keeping.start(name, argv or sleeper(), _ENV, keeping.folder))
+
+
+def state(folder: ClusterFolder) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = json.loads((folder.path / "state.json").read_text())
+    return found
+
+
+def test_a_started_component_runs_and_the_state_names_it_with_its_start_time(
+    keeping: Keeping, folder: ClusterFolder
+) -> None:
+    process = start(keeping, "one")
+    assert keeping.status() == {"one": {"pid": process.pid, "alive": True, "code": None}}
+    assert state(folder)["components"] == {"one": {"pid": process.pid, "started": process.create_time()}}
+    keeping.check("one")
+    assert folder.alive()
+
+
+def test_a_component_is_a_session_of_its_own_so_a_ctrl_c_does_not_reach_it(keeping: Keeping) -> None:
+    process = start(keeping, "one")
+    assert os.getsid(process.pid) == process.pid
+
+
+def test_only_the_owner_can_reach_the_keeper_and_its_state(keeping: Keeping, folder: ClusterFolder) -> None:
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder.path / "keeper.sock").stat().st_mode) == 0o600
+
+
+def test_a_component_that_can_not_be_started_is_named_with_the_reason(keeping: Keeping) -> None:
+    with pytest.raises(ClusterError, match="cluster c: one: .*No such file.*nowhere"):
+        keeping.start("one", ["/nowhere/at/all"], _ENV, keeping.folder)
+    assert keeping.status() == {}
+
+
+def test_an_environment_may_be_as_large_as_linux_allows(keeping: Keeping) -> None:
+    large = {f"V{number}": "x" * 100_000 for number in range(3)}
+    keeping.start("one", sleeper(), _ENV | large, keeping.folder)
+    keeping.check("one")
+
+
+def test_a_running_component_is_not_started_a_second_time(keeping: Keeping) -> None:
+    process = start(keeping, "one")
+    with pytest.raises(ClusterError, match=f"one: it runs already, as pid {process.pid}"):
+        start(keeping, "one")
+    keeping.stop()
+    assert gone(process)
+
+
+def test_what_was_never_started_can_not_be_ended(keeping: Keeping) -> None:
+    start(keeping, "one")
+    with pytest.raises(ClusterError, match="two: it was never started; there are: one"):
+        keeping.kill("two")
+
+
+def test_a_death_is_told_at_once_with_the_end_of_the_log(keeping: Keeping) -> None:
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    start(keeping, "one", ends_with("the last words", 3))
+    error = str(told.get(timeout=10))
+    assert "one of cluster c ended by itself (exit code 3)" in error
+    assert "    the last words" in error
+    with pytest.raises(ComponentDied, match="the last words"):
+        keeping.check("one")
+
+
+def test_a_death_before_the_watch_is_told_too(keeping: Keeping) -> None:
+    process = start(keeping, "one", ends_with("", 4))
+    until(lambda: not keeping.status()["one"]["alive"])
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    assert "exit code 4" in str(told.get(timeout=10))
+    assert gone(process)
+
+
+def test_a_watch_outlives_the_deadline_of_a_request(folder: ClusterFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeping = Keeping.launch(folder.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping_module, "REQUEST_SECONDS", 0.05)
+        told: queue.Queue[ComponentDied] = queue.Queue()
+        keeping.watch(told.put)
+    with pytest.raises(queue.Empty):
+        told.get(timeout=0.3)
+    start(keeping, "one", ends_with("", 5))
+    assert "exit code 5" in str(told.get(timeout=10))
+    keeping.stop()
+
+
+def test_a_death_by_a_signal_is_told_as_that(keeping: Keeping) -> None:
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    start(keeping, "one").kill()
+    assert "(signal 9)" in str(told.get(timeout=10))
+
+
+def test_who_is_ended_on_purpose_is_not_told(keeping: Keeping) -> None:
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    process = start(keeping, "one")
+    keeping.kill("one")
+    assert gone(process)
+    assert keeping.status()["one"] == {"pid": process.pid, "alive": False, "code": -signal.SIGKILL}
+    start(keeping, "two", ends_with("", 0))
+    assert "two of cluster" in str(told.get(timeout=10))
+
+
+def test_a_component_that_was_ended_can_be_started_again_and_its_next_death_is_told(keeping: Keeping) -> None:
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    first = start(keeping, "one")
+    keeping.kill("one")
+    second = start(keeping, "one")
+    assert second.pid != first.pid
+    keeping.check("one")
+    second.kill()
+    assert "one of cluster" in str(told.get(timeout=10))
+
+
+def test_the_end_of_the_keeper_itself_is_told(keeping: Keeping, folder: ClusterFolder) -> None:
+    told: queue.Queue[ComponentDied] = queue.Queue()
+    keeping.watch(told.put)
+    keeper = folder.keeper()
+    assert keeper is not None
+    keeper.kill()
+    assert "the keeper of cluster c ended by itself" in str(told.get(timeout=10))
+    with pytest.raises(ClusterError, match="the keeper of c"):
+        keeping.status()
+
+
+def test_stopping_ends_clients_before_etcd_and_the_keeper_last(folder: ClusterFolder) -> None:
+    order = folder.path / "order"
+    witness = f"""
+        import pathlib, signal, sys, time
+        def end(*_):
+            alive = pathlib.Path(f"/proc/{{sys.argv[1]}}/cmdline").read_bytes() if len(sys.argv) > 1 else b""
+            pathlib.Path({str(order)!r}).write_text("client alive" if alive else "client gone")
+            sys.exit(0)
+        signal.signal(signal.SIGTERM, end)
+        pathlib.Path({str(order)!r}).write_text("")
+        time.sleep(300)
+    """
+    keeping = Keeping.launch(folder.path)
+    client = start(keeping, "client")
+    # Started first in a real cluster; here it has to know the client.
+    etcd = start(keeping, "etcd", [sys.executable, "-c", textwrap.dedent(witness), str(client.pid)])
+    until(order.exists)
+    keeper = folder.keeper()
+    assert keeper is not None
+    keeping.stop()
+    assert order.read_text() == "client gone"
+    assert gone(client)
+    assert gone(etcd)
+    assert gone(keeper)
+    assert not (folder.path / "state.json").exists()
+    assert not (folder.path / "keeper.sock").exists()
+
+
+def test_a_component_that_does_not_want_to_end_is_ended_by_force(
+    folder: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = folder.path / "ready"
+    deaf = f"import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); pathlib.Path({str(ready)!r}).touch(); "
+    keeping = launch_impatient(folder.path, monkeypatch)
+    process = start(keeping, "etcd", [sys.executable, "-c", deaf + "time.sleep(300)"])
+    until(ready.exists)
+    keeping.stop()
+    assert gone(process)
+
+
+def launch_impatient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Keeping:
+    """A keeper that waits for a tenth of a second only."""
+    program = (
+        "import asyncio, pathlib, sys; from raykueue.clusters.embedded import keeper; keeper.STOP_SECONDS = 0.1; "
+        "asyncio.run(keeper.Keeper(pathlib.Path(sys.argv[1])).run())"
+    )
+    whole = subprocess.Popen
+
+    def popen(argv: list[str], **about: object) -> subprocess.Popen[bytes]:
+        return whole([argv[0], "-c", program, argv[-1]], **about)  # type: ignore[call-overload,no-any-return]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping_module.subprocess, "Popen", popen)
+        return Keeping.launch(folder)
+
+
+def test_stopping_twice_does_nothing_the_second_time(folder: ClusterFolder) -> None:
+    keeping = Keeping.launch(folder.path)
+    keeping.stop()
+    keeping.stop()
+    with pytest.raises(ClusterError, match="the keeper of c does not answer"):
+        keeping.status()
+
+
+_OWNER = """
+    import os, sys
+    from pathlib import Path
+    from raykueue.clusters.embedded.keeping import Keeping
+    keeping = Keeping.launch(Path(sys.argv[1]))
+    keeping.start("one", ["sleep", "300"], {"PATH": os.environ["PATH"]}, Path(sys.argv[1]))
+    if sys.argv[2] == "detach":
+        keeping.detach()
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+def owner_that_is_killed(folder: ClusterFolder, how: str) -> tuple[psutil.Process, psutil.Process]:
+    """(keeper, component) of an owner that was killed once all was up."""
+    argv = [sys.executable, "-c", textwrap.dedent(_OWNER), str(folder.path), how]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"up\n"
+        keeper = folder.keeper()
+        assert keeper is not None
+        component = psutil.Process(int(state(folder)["components"]["one"]["pid"]))
+        owner.kill()
+    return keeper, component
+
+
+def test_when_the_owner_is_killed_everything_ends(folder: ClusterFolder) -> None:
+    keeper, component = owner_that_is_killed(folder, "stay")
+    keeper.wait(10)
+    assert gone(component)
+    assert not folder.alive()
+
+
+def test_a_detached_cluster_outlives_its_owner_and_can_be_attached_to_and_stopped(folder: ClusterFolder) -> None:
+    keeper, component = owner_that_is_killed(folder, "detach")
+    assert folder.detached()
+    attached = Keeping(folder.path)
+    attached.check("one")
+    attached.close()
+    assert folder.alive()
+    again = Keeping(folder.path)
+    again.stop()
+    assert gone(component)
+    until(lambda: gone(keeper))
+
+
+def test_a_terminated_keeper_ends_everything_first(keeping: Keeping, folder: ClusterFolder) -> None:
+    process, keeper = start(keeping, "one"), folder.keeper()
+    assert keeper is not None
+    keeper.terminate()
+    keeper.wait(10)
+    assert gone(process)
+
+
+def test_a_killed_keeper_leaves_what_the_next_start_ends(folder: ClusterFolder) -> None:
+    keeping = Keeping.launch(folder.path)
+    one, two = start(keeping, "one"), start(keeping, "two")
+    keeper = folder.keeper()
+    assert keeper is not None
+    keeper.kill()
+    keeping.stop()
+    assert not gone(one)
+    assert sorted(folder.reclaim()) == ["one", "two"]
+    assert gone(one)
+    assert gone(two)
+    assert not folder.path.exists()
+
+
+def test_a_keeper_that_can_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    (folder / "keeper.sock").mkdir()
+    with pytest.raises(ClusterError, match=r"the keeper of c did not start:\n(.|\n)*keeper.sock"):
+        Keeping.launch(folder)
+    assert not (folder / "state.json").exists()
+
+
+def test_a_keeper_that_says_nothing_is_waited_for_no_longer_than_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    whole = subprocess.Popen
+
+    def popen(argv: list[str], **about: object) -> subprocess.Popen[bytes]:
+        started.append(whole(sleeper(), **about))  # type: ignore[call-overload]
+        return started[-1]
+
+    monkeypatch.setattr(keeping_module.subprocess, "Popen", popen)
+    monkeypatch.setattr(keeping_module, "START_SECONDS", 0.1)
+    monkeypatch.setattr(keeping_module, "REQUEST_SECONDS", 0.1)
+    with pytest.raises(ClusterError, match="did not start"):
+        Keeping.launch(tmp_path)
+    assert started[0].returncode == -signal.SIGKILL
+
+
+def test_an_interrupt_while_the_keeper_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupt(process: subprocess.Popen[bytes]) -> bool:
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keeping_module, "_says_ready", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Keeping.launch(tmp_path)
+    assert started[0].returncode is not None
+    assert not ClusterFolder(tmp_path).alive()
+
+
+def test_a_keeper_that_does_not_answer_is_no_reason_to_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping_module, "REQUEST_SECONDS", 0.1)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "keeper.sock"))
+        silent.listen()
+        keeping = Keeping(tmp_path)
+        with pytest.raises(ClusterError, match="does not answer"):
+            keeping.status()
+        # Its late answer must not be taken for that of the next request.
+        with pytest.raises(ClusterError, match="does not answer"):
+            keeping.status()
+        keeping.stop()
+
+
+def test_without_a_keeper_the_message_says_how_to_clean_up(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=f"has no keeper any more .*raykueue down {tmp_path.name}"):
+        Keeping(tmp_path)
+
+
+def test_a_folder_may_be_deeper_than_the_address_of_a_socket_allows(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    keeping = Keeping.launch(deep)
+    assert keeping.status() == {}
+    keeping.stop()
+
+
+def test_nothing_is_left_open_after_a_stop(folder: ClusterFolder) -> None:
+    me = psutil.Process()
+    threads, files = me.num_threads(), me.num_fds()
+    keeping = Keeping.launch(folder.path)
+    keeping.watch(lambda _: None)
+    start(keeping, "one")
+    keeping.stop()
+    assert me.num_fds() == files
+    assert me.num_threads() == threads
+
+
+def test_the_keeper_complains_about_nothing(folder: ClusterFolder) -> None:
+    keeping = Keeping.launch(folder.path)
+    keeping.watch(lambda _: None)
+    start(keeping, "one")
+    keeping.kill("one")
+    keeping.stop()
+    assert (folder.path / "keeper.log").read_text() == ""
