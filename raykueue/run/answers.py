@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from raykueue.audit.answers import Circumstances
 from raykueue.model.events import Moment
 from raykueue.model.findings import Finding, Ref
 
@@ -25,6 +26,8 @@ class Judgement:
     """What the recorder says of one scope. Final only if there is neither a problem nor an obligation."""
 
     findings: tuple[Finding, ...]
+    circumstances: Mapping[str, Circumstances]
+    """By finding id: what the bounds of its explanation depend on."""
     obligations: tuple[OpenObligation, ...]
     problems: tuple[str, ...]
     """Why nothing can be judged: gaps, late or unordered events, a ledger that stopped."""
@@ -37,6 +40,7 @@ class Judgement:
         """From the answer to `judge`."""
         return cls(
             findings=tuple(finding_from_json(one) for one in body["findings"]),
+            circumstances={key: Circumstances(**one) for key, one in body["circumstances"].items()},
             obligations=tuple(OpenObligation(**one) for one in body["obligations"]),
             problems=tuple(body["problems"]),
             rev=body["rev"],

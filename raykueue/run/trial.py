@@ -10,10 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from raykueue.audit.explanations import Expect
+from raykueue.audit.judge import Judgement, judge
+from raykueue.audit.thresholds import Thresholds
 from raykueue.clusters.embedded.kwok import STOP_ANNOTATION
-from raykueue.errors import FindingError, ProductDefect, RecorderError, UsageError, WaitFailed
+from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
 from raykueue.model.views import uid
+from raykueue.run.explanations import allowances, known_issues
 from raykueue.run.feed import Feed
 from raykueue.run.history import History
 from raykueue.run.job import Job
@@ -37,6 +41,8 @@ class Trial:
         self.jobs: list[Job] = []
         self._timeouts = timeouts
         self._created: list[str] = []
+        self._expects: list[Expect] = []
+        self._longest_stop = 0.0
         self._feed: Feed | None = None
 
     @property
@@ -91,6 +97,7 @@ class Trial:
             body["metadata"]["generateName"] = f"{name}-"
         if stops_after is not None:
             _stop_slowly(body, stops_after)
+            self._longest_stop = max(self._longest_stop, stops_after)
         if later_than is not None:
             _wait_for_a_later_second(later_than)
         stored = create(self.session.api, self.names.rename(body))
@@ -124,18 +131,35 @@ class Trial:
             names = ", ".join(stray["metadata"]["name"] for stray in strays)
             raise UsageError(f"the test left RayJob {names} behind, which `submit` does not know; it is deleted now")
 
-    def judge(self) -> None:
-        """Waits until nothing can fire any more, and raises whatever nothing explains.
+    def expect(self, expected: Expect) -> None:
+        """The test forces this finding: it must appear, and is no failure."""
+        self._expects.append(expected)
+
+    def judge(self) -> Judgement:
+        """Waits until nothing can fire any more, and explains what did.
 
         Raises:
-            FindingError: findings that nothing explains.
-            InfraError: the record has a hole, or could not be judged in time.
+            RecorderError: the record has a hole, or the test could not be judged in time.
         """
-        judgement = self.session.recording.judge(self.names.scope, self._timeouts.judge)
-        if judgement.problems:
-            raise RecorderError("; ".join(judgement.problems))
-        if judgement.findings:
-            raise FindingError("\n".join(finding.text for finding in judgement.findings))
+        answer = self.session.recording.judge(self.names.scope, self._timeouts.judge)
+        if answer.problems:
+            raise RecorderError("; ".join(answer.problems))
+        if answer.obligations:
+            waiting = "; ".join(f"{one.rule}: {one.text}" for one in answer.obligations)
+            raise RecorderError(f"not judged within {self._timeouts.judge:g} s, still waiting: {waiting}")
+        # Simulated nodes let a pod go at once, unless the test says how long its containers take to stop.
+        grace = {"g": self._longest_stop} if self.session.tier == "control-plane" else {}
+        return judge(
+            answer.findings,
+            self._expects,
+            known_issues(),
+            allowances(),
+            test=self.test,
+            pair=self.session.pair,
+            thresholds=Thresholds(),
+            circumstances=answer.circumstances,
+            names=grace,
+        )
 
     def save_journal(self, path: Path) -> None:
         """Saves what was recorded of this test."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from raykueue.audit.answers import Circumstances
 from raykueue.model.events import Barrier, Event, Moment, Record
 from raykueue.model.findings import Finding, Ref
 from raykueue.run.recorder.config import SOCKET, RecorderConfig
@@ -67,6 +68,9 @@ class FakeAuditor:
 
     def problems(self, _scope: ScopeNames) -> list[str]:
         return self.told
+
+    def circumstances(self, findings: Iterable[Finding]) -> dict[str, Circumstances]:
+        return {one.id: Circumstances() for one in findings}
 
     def obligations(self, _scope: ScopeNames) -> Sequence[FakeObligation]:
         return self.owes(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from raykueue.audit.answers import Obligation
+from raykueue.audit.answers import Circumstances, Obligation
 from raykueue.audit.ledger import Ledger
 from raykueue.audit.scope import Scope
 from raykueue.audit.thresholds import Thresholds
@@ -52,6 +52,10 @@ class LedgerAuditor:
     def obligations(self, scope: ScopeNames) -> list[Obligation]:
         """What the rules still wait for in that scope."""
         return self._ledger.obligations(_scope(scope))
+
+    def circumstances(self, findings: Iterable[Finding]) -> dict[str, Circumstances]:
+        """By finding: what the bounds of its explanation depend on."""
+        return self._ledger.circumstances(findings)
 
     def forget(self, scope: ScopeNames) -> None:
         """That scope is closed."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from raykueue.audit.answers import Circumstances
 from raykueue.model.events import Barrier, Record
 from raykueue.model.findings import Finding
 from raykueue.run.recorder.scopes import ScopeNames
@@ -34,6 +35,7 @@ class Auditor(Protocol):
     def unscoped(self, scopes: Iterable[ScopeNames]) -> Sequence[Finding]: ...
     def problems(self, scope: ScopeNames) -> Sequence[str]: ...
     def obligations(self, scope: ScopeNames) -> Sequence[Obligation]: ...
+    def circumstances(self, findings: Iterable[Finding]) -> Mapping[str, Circumstances]: ...
     def forget(self, scope: ScopeNames) -> None: ...
 
 

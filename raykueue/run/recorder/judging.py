@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from raykueue.audit.answers import Circumstances
 from raykueue.model.events import Barrier
 from raykueue.model.findings import Finding
 from raykueue.run.recorder.auditor import Guarded, Obligation
@@ -37,6 +38,7 @@ class Judged:
     """The outcome for one scope. With `problems`, or with obligations that are left, the findings are not final."""
 
     findings: Sequence[Finding]
+    circumstances: Mapping[str, Circumstances]
     obligations: Sequence[Obligation]
     problems: Sequence[str]
     rev: int
@@ -74,8 +76,10 @@ async def judge(
         )
         left_s = began + deadline_s - time.monotonic()
         if not obligations or left_s <= 0:
+            findings = () if auditor.broken else ledger.findings(scope)
             return Judged(
-                findings=() if auditor.broken else ledger.findings(scope),
+                findings=findings,
+                circumstances={} if auditor.broken else ledger.circumstances(findings),
                 obligations=obligations,
                 problems=problems,
                 rev=passed.rev,

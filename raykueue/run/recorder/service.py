@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class Service:
         close {scope} → {}
         mark {what, about} → {}
         barrier {} → {rev, t}
-        judge {scope, deadline_s} → {findings, obligations, problems, rev, judged_ms}
+        judge {scope, deadline_s} → {findings, circumstances, obligations, problems, rev, judged_ms}
         slice {scope, path} → {records, bytes}
         unscoped {} → {findings, problems}
         stats {} → see `raykueue.run.recorder.stats`
@@ -91,6 +92,7 @@ class Service:
         )
         return {
             "findings": [finding_to_json(one) for one in judged.findings],
+            "circumstances": {key: asdict(one) for key, one in judged.circumstances.items()},
             "obligations": [{"rule": one.rule, "text": one.text, "until": one.until} for one in judged.obligations],
             "problems": list(judged.problems),
             "rev": judged.rev,
