@@ -77,7 +77,7 @@ def test_only_the_owner_can_reach_the_keeper_and_its_state(keeping: Keeping, fol
 
 
 def test_a_component_that_can_not_be_started_is_named_with_the_reason(keeping: Keeping) -> None:
-    with pytest.raises(ClusterError, match="cluster c: one: .*No such file.*nowhere"):
+    with pytest.raises(ClusterError, match=r"cluster c: one: .*No such file.*nowhere"):
         keeping.start("one", ["/nowhere/at/all"], _ENV, keeping.folder)
     assert keeping.status() == {}
 

@@ -20,11 +20,15 @@ from raykueue.errors import ClusterError, ClusterLocked, UsageError
 
 _SAME_START_SECONDS = 2.0
 """A pid whose process started at another time is somebody else's by now."""
+_BEGIN_SECONDS = 60.0
+"""Between making a folder and taking its lock, on the busiest machine."""
+_LOCK, _HOLDER = "lock", "holder.json"
 
 
 def state_root() -> Path:
     """RAYKUEUE_STATE, or the user's state directory. Readable by the user only."""
-    root = Path(os.environ.get("RAYKUEUE_STATE") or platformdirs.user_state_path("raykueue"))
+    chosen = os.environ.get("RAYKUEUE_STATE")
+    root = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_state_path("raykueue")
     folder = root / "clusters"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
@@ -70,7 +74,7 @@ class ClusterFolder:
 
     def holder(self) -> str:
         """Who has it now, such as "pid 12 (raykueue up) since 18:30:02"; empty if nobody has."""
-        about = _read(self.path / "holder.json")
+        about = _read(self.path / _HOLDER)
         try:
             begun = psutil.Process(int(about["pid"])).create_time()
         except (psutil.Error, KeyError):
@@ -91,8 +95,8 @@ class ClusterFolder:
             ClusterLocked: somebody else has it; the message says who.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
-        holder = self.path / "holder.json"
-        lock = filelock.FileLock(self.path / "lock", timeout=0, is_singleton=False)
+        holder = self.path / _HOLDER
+        lock = filelock.FileLock(self.path / _LOCK, timeout=0, is_singleton=False)
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -105,12 +109,15 @@ class ClusterFolder:
             yield
         finally:
             holder.unlink(missing_ok=True)
-            if not {path.name for path in self.path.glob("*")} - {"lock"}:  # nothing ever started in it
+            if not {path.name for path in self.path.glob("*")} - {_LOCK}:  # nothing started in it, or all is over
                 shutil.rmtree(self.path, ignore_errors=True)
             lock.release()
 
     def reclaim(self) -> list[str]:
         """Ends what is left of a cluster whose keeper is gone, and removes its folder. Returns the names ended.
+
+        Lock and holder stay for whoever has them, and go with `locked`: whoever starts a second time in the same folder
+        still has the lock that others look at.
 
         Raises:
             ClusterError: the cluster is alive.
@@ -125,7 +132,13 @@ class ClusterFolder:
                     process.kill()
                     process.wait(10)
                 ended.append(name)
-        shutil.rmtree(self.path, ignore_errors=True)
+        for left in self.path.glob("*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            elif left.name not in (_LOCK, _HOLDER):
+                left.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
         return ended
 
 
@@ -138,7 +151,7 @@ def reclaim_dead() -> dict[str, list[str]]:
     """Cleans up after runs that died: {cluster: components ended}. Clusters that run, or are being made, stay."""
     gone: dict[str, list[str]] = {}
     for folder in clusters():
-        if folder.alive():
+        if folder.alive() or _is_beginning(folder.path):
             continue
         try:
             with folder.locked("clean-up"):
@@ -146,6 +159,14 @@ def reclaim_dead() -> dict[str, list[str]]:
         except ClusterLocked:
             continue
     return gone
+
+
+def _is_beginning(path: Path) -> bool:
+    try:
+        young = time.time() - path.stat().st_mtime < _BEGIN_SECONDS
+    except FileNotFoundError:
+        return False
+    return young and not (path / "state.json").exists()
 
 
 def _process(about: dict[str, Any]) -> psutil.Process | None:
