@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import Any
 from urllib.error import URLError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -35,16 +37,19 @@ class Etcd:
     def replace(self, prefix: str, texts: Mapping[bytes, bytes]) -> int:
         """Replaces texts by texts of the same length in every value below `prefix`; returns how many changed.
 
-        The same length, since some values are protobuf, where a length stands before each text.
+        The same length, since some values are protobuf, where a length stands before each text. All at once, so that
+        what replaced one text is not taken for another: the new port of one may be the old port of the next.
         """
+        if not texts:
+            return 0
         for old, new in texts.items():
             if len(old) != len(new):
                 raise ValueError(f"{old!r} and {new!r} differ in length")
+        wanted = re.compile(b"|".join(re.escape(old) for old in texts))
         changed = 0
         for pair in self._post("kv/range", {"key": _b64(prefix.encode()), "range_end": _after(prefix)}).get("kvs", []):
-            before = value = base64.b64decode(pair["value"])
-            for old, new in texts.items():
-                value = value.replace(old, new)
+            before = base64.b64decode(pair.get("value", ""))  # an empty value is left out of the answer
+            value = wanted.sub(lambda found: texts[found[0]], before)
             if value != before:
                 self._post("kv/put", {"key": pair["key"], "value": _b64(value)})
                 changed += 1
@@ -57,7 +62,7 @@ class Etcd:
             with _OPENER.open(request, timeout=5) as answer:
                 decoded: dict[str, Any] = json.load(answer)
                 return decoded
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, HTTPException, ValueError) as error:
             raise ClusterError(f"etcd at {self._base}/{path}: {error}") from error
 
 

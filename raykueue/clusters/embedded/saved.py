@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import signal
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
+
+from raykueue.errors import ClusterError
 
 USABLE_DAYS = 180
 """Older states are made anew: their certificates must stay valid for 90 more days (Kueue's rotation)."""
 
 FORMAT = 1
+_STOP_SECONDS = 5.0
+"""Until etcd stands still; only a write that hangs in the kernel takes longer than a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +58,46 @@ class SavedState:
         shutil.copytree(self.path / "pki", folder / "pki")
 
     def save(self, folder: Path, etcd_pid: int, ports: Mapping[str, int]) -> None:
-        """Saves the state of a running cluster; the first of several that save at once wins."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(mode=0o700)
+        """Saves the state of a running cluster; the first of several that save at once wins.
+
+        Raises:
+            ClusterError: it can't be copied.
+        """
         try:
-            os.kill(etcd_pid, signal.SIGSTOP)
-            try:
-                shutil.copytree(folder / "etcd", partial / "etcd")
-            finally:
-                os.kill(etcd_pid, signal.SIGCONT)
-            shutil.copytree(folder / "pki", partial / "pki")
-            (partial / "ports.json").write_text(json.dumps(dict(ports)))
-            if self.path.exists() and not self.exists():
-                shutil.rmtree(self.path)
-            with contextlib.suppress(OSError):
-                partial.rename(self.path)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(
+                prefix=f"{self.path.name}.", suffix=".partial", dir=self.path.parent, ignore_cleanup_errors=True
+            ) as name:
+                whole = Path(name) / "state"
+                whole.mkdir(mode=0o700)
+                with _stopped(etcd_pid):
+                    shutil.copytree(folder / "etcd", whole / "etcd")
+                shutil.copytree(folder / "pki", whole / "pki")
+                (whole / "ports.json").write_text(json.dumps(dict(ports)))
+                if self.path.exists() and not self.exists():
+                    shutil.rmtree(self.path)
+                try:
+                    whole.rename(self.path)
+                except OSError:
+                    if not self.exists():  # else another was faster
+                        raise
+        except (OSError, shutil.Error, psutil.Error) as error:
+            raise ClusterError(
+                f"the state of {folder.name} could not be saved in {self.path.parent}: {error}"
+            ) from error
+
+
+@contextlib.contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    process = psutil.Process(pid)
+    process.send_signal(signal.SIGSTOP)
+    try:
+        deadline = time.monotonic() + _STOP_SECONDS
+        while process.status() != psutil.STATUS_STOPPED:  # the signal is only on its way
+            if time.monotonic() > deadline:
+                raise ClusterError(f"etcd (pid {pid}) did not stand still within {_STOP_SECONDS:g} s of SIGSTOP")
+            time.sleep(0.001)
+        yield
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)

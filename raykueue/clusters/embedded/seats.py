@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
@@ -129,5 +130,5 @@ def answers(url: str) -> bool:
     try:
         with _OPENER.open(url, timeout=2) as answer:
             return bool(answer.status == 200)
-    except (URLError, OSError):
+    except (URLError, OSError, HTTPException):
         return False
