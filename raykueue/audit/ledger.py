@@ -94,7 +94,7 @@ class Ledger:
         """The scope was judged and closed: its findings are dropped, and its objects once they are gone."""
         for rule in self._rules:
             rule.forget(scope)
-        self._books.forget(scope.namespaces, scope.cluster_queues)
+        self._books.forget(scope.namespaces)
         for name in scope.namespaces:
             self._since.pop(name, None)
 

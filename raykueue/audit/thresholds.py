@@ -46,6 +46,8 @@ class Thresholds:
     """The Redis clean-up Job of GCS fault tolerance may take 300 s."""
     restart: float = 10.0
     """After a controller is ready again its cache warms up."""
+    born: float = 5.0
+    """A pod made just as its job lost its quota may be a race; one that stays for longer is none."""
     quota_memory: float = 5.0
     """The scheduler decides on a snapshot: quota counts as the most generous spec of this long ago."""
 

@@ -79,13 +79,11 @@ class Books:
         self._remember(event, uid)
         return changes
 
-    def forget(self, namespaces: frozenset[str], cluster_queues: frozenset[str]) -> None:
+    def forget(self, namespaces: frozenset[str]) -> None:
         """Drops what is gone in these namespaces, now and, for what still lives there, as soon as it is gone."""
         self._closed |= namespaces
         for namespace in namespaces:
             self._drop_if_empty(namespace)
-        for name in cluster_queues:
-            self.queues.pop(name, None)
 
     def _remember(self, event: Event, uid: str) -> None:
         namespace = views.namespace(event.object)

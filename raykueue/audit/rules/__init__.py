@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from raykueue.audit.rules.books_match import BooksMatch
+from raykueue.audit.rules.no_survivors import NoSurvivors
 from raykueue.audit.rules.pods_covered import PodsCovered
 from raykueue.audit.rules.quota_respected import QuotaRespected
 from raykueue.audit.rules.rule import Rule
 
-RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, QuotaRespected)
+RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, NoSurvivors, QuotaRespected)
 """In the order in which they are told of a change."""
 
 __all__ = ["RULES", "Rule"]

@@ -44,6 +44,7 @@ class BooksMatch(Rule):
         self._raised: dict[str, list[tuple[Line, Run]]] = defaultdict(list)
         self._queues: dict[str, Queue] = {}
         self._told: dict[str, Moment] = {}
+        self._forgotten: set[str] = set()
         self._down = False
         self._resume: int | None = None
         self._rev = 0
@@ -95,6 +96,7 @@ class BooksMatch(Rule):
         for name in scope.cluster_queues:
             for index in (self._bands, self._raised, self._queues, self._told):
                 index.pop(name, None)
+        self._forgotten |= scope.cluster_queues & self.books.queues.keys()
         self._pending = {(name, line) for name, line in self._pending if name not in scope.cluster_queues}
 
     # -- truth and what is published
@@ -102,6 +104,8 @@ class BooksMatch(Rule):
     def _charge(self, change: HoldChange) -> None:
         before, after = _lines(change.before), _lines(change.after)
         for name, line in {**before, **after}:
+            if name in self._forgotten:
+                continue
             begins = after[name, line] if (name, line) not in before else 0
             band = self._band(name, line)
             delta = after.get((name, line), 0) - before.get((name, line), 0)
@@ -109,6 +113,10 @@ class BooksMatch(Rule):
             self._pending.add((name, line))
 
     def _book(self, change: QueueChange) -> None:
+        if change.name in self._forgotten:
+            if change.after is None:
+                self._forgotten.discard(change.name)
+            return
         if change.after is not None:
             self._queues[change.name] = change.after
         if change.before is None or change.after is None or change.before.booked != change.after.booked:
