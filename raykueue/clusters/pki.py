@@ -15,6 +15,18 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 VALID_DAYS = 400
 """Kueue's certificate rotation replaces what ends within 90 days; a saved cluster is used for at most 180."""
 
+_CA_USAGE = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
@@ -24,7 +36,7 @@ class Authority:
     def __init__(self, name: str, names: Sequence[str] = (), key: Key | None = None) -> None:
         self.key: Key = key or ec.generate_private_key(ec.SECP256R1())
         subject = _name(name, ())
-        builder = _builder(subject, subject, self.key, ca=True)
+        builder = _builder(subject, subject, self.key, ca=True).add_extension(_CA_USAGE, critical=True)
         if names:
             builder = builder.add_extension(_alternatives(names), critical=False)
         self.certificate = builder.sign(self.key, hashes.SHA256())
@@ -38,6 +50,11 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name, groups), self.certificate.subject, key, ca=False).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        )
+        # Python's default verification is strict from 3.13 on: it insists on the identifiers of both keys, and on the
+        # key usage of an authority (RFC 5280, 4.2.1.1 to 4.2.1.3).
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
         )
         if names:
             builder = builder.add_extension(_alternatives(names), critical=False)
@@ -93,6 +110,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: Key, *, ca: bool) -> x5
         .not_valid_before(now - datetime.timedelta(minutes=5))
         .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 
