@@ -9,6 +9,7 @@ from raykueue.toolchain.interrupt import Interrupts
 
 
 def test_a_signal_is_kept_until_it_is_asked_for() -> None:
+    before = signal.getsignal(signal.SIGTERM)
     interrupts = Interrupts()
     reached = False
     with interrupts.deferred():
@@ -18,7 +19,7 @@ def test_a_signal_is_kept_until_it_is_asked_for() -> None:
             interrupts.check()
         interrupts.check()
     assert reached
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_signal_that_nobody_asked_for_is_raised_at_the_end() -> None:
