@@ -69,6 +69,12 @@ class PodsCovered(Rule):
 
     def forget(self, scope: Scope) -> None:
         self._excesses = [e for e in self._excesses if not scope.owns(e.account.namespace, e.account.cluster_queue)]
+        for payer, accounts in list(self._accounts.items()):
+            idle = not any(account.pods() for account in accounts.values())
+            if idle and all(scope.owns(a.namespace, a.cluster_queue) and a.hold is None for a in accounts.values()):
+                del self._accounts[payer]
+        for name in [name for name, payers in self._by_queue.items() if not payers]:
+            del self._by_queue[name]
 
     def _pod(self, pod: Pod, state: PodState | None, moment: Moment) -> None:
         """Its demand goes to the account it belongs to now; gone, ended and gated pods ask nothing."""
