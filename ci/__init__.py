@@ -1,0 +1,1 @@
+"""Scripts: the jobs, benchmarks and acceptance. What they share is in `support`."""
