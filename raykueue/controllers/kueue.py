@@ -9,11 +9,16 @@ kubelet would mount is written beside it.
 from __future__ import annotations
 
 import base64
+import datetime
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import filelock
 import yaml
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from raykueue.clusters.pki import Authority, key_pem, write_secret
@@ -21,10 +26,17 @@ from raykueue.clusters.protocol import ComponentSpec, Manifest, Process, Seat, S
 from raykueue.clusters.services import trust
 from raykueue.controllers.rendered import Rendered, without
 from raykueue.controllers.settings import DEFAULT, Settings, gates_flag, merged
+from raykueue.errors import ClusterError
 from raykueue.model.versions import Version
 
 NAMESPACE = "kueue-system"
 ACCOUNT = "kueue-controller-manager"
+_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+_LEFT = datetime.timedelta(days=180 + 90)
+"""What a certificate must still be good for: 180 days, the longest use of a saved state that contains it, and the last
+90, in which Kueue's rotation would replace it."""
+_LOCK_SECONDS = 60.0
+"""Making keys takes another process less than a second."""
 SERVICE = "kueue-webhook-service"
 
 FRAMEWORKS = ("batch/job", "ray.io/rayjob", "ray.io/raycluster")
@@ -44,13 +56,22 @@ def crds(rendered: Rendered) -> list[Manifest]:
 
 
 class WebhookKeys:
-    """The certificate authority and the serving pair of Kueue's webhooks, kept in one folder of the cache."""
+    """The certificate authority and the serving pair of Kueue's webhooks, kept in one folder of the cache.
+
+    They are part of a saved state's digest, so with new ones, once the old are near their end, states are made anew.
+    """
 
     def __init__(self, folder: Path) -> None:
-        names = {"ca.crt", "ca.key", "tls.crt", "tls.key"}
-        if not all((folder / name).exists() for name in names):
-            _write_keys(folder)
-        self.files = {name: (folder / name).read_text() for name in sorted(names)}
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with filelock.FileLock(folder.with_name(f"{folder.name}.lock"), timeout=_LOCK_SECONDS):
+                if not _usable(folder):
+                    _write_keys(folder)
+                self.files = {name: (folder / name).read_text() for name in _KEYS}
+        except filelock.Timeout as error:
+            raise ClusterError(
+                f"another process has been making the keys in {folder} for {_LOCK_SECONDS:g} s"
+            ) from error
 
     def secret_data(self) -> dict[str, str]:
         """As the data of a Secret."""
@@ -96,6 +117,7 @@ def component(
 
     return ComponentSpec(
         name="kueue",
+        early=True,  # it proves its certificates for a second or two before it does anything else
         account=ServiceAccount(NAMESPACE, ACCOUNT),
         process=process,
         objects=[*rendered.of("Namespace"), *rendered.bound_rbac(ACCOUNT), secret],
@@ -131,19 +153,24 @@ def _relevant(configuration: Manifest) -> Manifest:
     return {**configuration, "webhooks": hooks}
 
 
-def _write_keys(folder: Path) -> None:
+def _usable(folder: Path) -> bool:
+    if not all((folder / name).exists() for name in _KEYS):
+        return False
+    ends = [x509.load_pem_x509_certificate((folder / name).read_bytes()).not_valid_after_utc for name in _KEYS[::2]]
+    return min(ends) - datetime.datetime.now(datetime.UTC) > _LEFT
 
+
+def _write_keys(folder: Path) -> None:
     # RSA, and a name for the authority, because Kueue's rotation checks its Secret for both
     # (github.com/open-policy-agent/cert-controller pkg/rotator, validCACert and buildArtifactsFromSecret).
     authority_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     authority = Authority("kueue-ca", names=("kueue-ca",), key=authority_key)
     names = (f"{SERVICE}.{NAMESPACE}.svc", f"{SERVICE}.{NAMESPACE}.svc.cluster.local", "127.0.0.1", "localhost")
     certificate, key = authority.issue(f"{SERVICE}.{NAMESPACE}.svc", names=names)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, text in {
-        "ca.crt": authority.pem(),
-        "ca.key": key_pem(authority_key),
-        "tls.crt": certificate,
-        "tls.key": key,
-    }.items():
-        write_secret(folder / name, text)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as partial:
+        whole = Path(partial) / "keys"  # all of them or none: half old, half new they would fit no more
+        whole.mkdir(mode=0o700)
+        for name, text in zip(_KEYS, (authority.pem(), key_pem(authority_key), certificate, key), strict=True):
+            write_secret(whole / name, text)
+        shutil.rmtree(folder, ignore_errors=True)
+        whole.rename(folder)

@@ -64,11 +64,14 @@ def render(product: str, kustomize: Path, sources: Path, cache: Path, folder: st
     Raises:
         ToolchainError: kustomize fails; its own message is attached.
     """
-    kept = cache / "manifests" / f"{sources.name}-{kustomize.parent.name}.json"
+    kept = kept_at(kustomize, sources, cache, folder)
     if not kept.exists():
-        done = subprocess.run(
-            [str(kustomize), "build", str(sources / folder)], capture_output=True, timeout=_SECONDS, check=False
-        )
+        try:
+            done = subprocess.run(
+                [str(kustomize), "build", str(sources / folder)], capture_output=True, timeout=_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ToolchainError(f"kustomize build of {product}'s {folder} failed: {error}") from error
         if done.returncode:
             raise ToolchainError(f"kustomize build of {product}'s {folder} failed:\n{done.stderr.decode()[-1500:]}")
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -76,6 +79,11 @@ def render(product: str, kustomize: Path, sources: Path, cache: Path, folder: st
         partial.write_text(json.dumps(_documents(done.stdout)))
         partial.replace(kept)
     return Rendered(product, json.loads(kept.read_text()))
+
+
+def kept_at(kustomize: Path, sources: Path, cache: Path, folder: str = "config/default") -> Path:
+    """Where `render` keeps the result, whether it is there or not."""
+    return cache / "manifests" / f"{sources.name}-{folder.replace('/', '-')}-{kustomize.parent.name}.json"
 
 
 def _documents(text: bytes) -> list[Manifest]:
