@@ -49,23 +49,27 @@ def load_access(kubeconfig: Path, context: str | None = None) -> Access:
     """
     try:
         document = yaml.safe_load(kubeconfig.read_text())
-        plain = _plain(document, context)
+        plain = _plain(document, context, kubeconfig.parent)
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ClusterError(f"kubeconfig {kubeconfig}, context {context or '(current)'}: {error!r}") from error
     return plain or _by_official_client(kubeconfig, context)
 
 
-def _plain(document: dict[str, Any], name: str | None) -> Access | None:
+def _plain(document: dict[str, Any], name: str | None, folder: Path) -> Access | None:
     context = _named(document["contexts"], name or document["current-context"])["context"]
     cluster = _named(document["clusters"], context["cluster"])["cluster"]
     user = _named(document["users"], context["user"])["user"]
     if not (cluster.keys() <= _PLAIN_CLUSTER and user.keys() <= _PLAIN_USER):
         return None
+
+    def file(path: str) -> str:  # relative ones are meant from the kubeconfig's folder
+        return str(folder.absolute() / path) if path else ""
+
     return Access(
         server=cluster["server"].rstrip("/"),
-        ca_file=cluster.get("certificate-authority", ""),
-        cert_file=user.get("client-certificate", ""),
-        key_file=user.get("client-key", ""),
+        ca_file=file(cluster.get("certificate-authority", "")),
+        cert_file=file(user.get("client-certificate", "")),
+        key_file=file(user.get("client-key", "")),
         token=user.get("token", ""),
     )
 

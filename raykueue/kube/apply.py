@@ -9,9 +9,9 @@ from typing import Any
 from raykueue.kube.client import Api, ApiError
 
 _PLURALS: Mapping[str, str] = {
-    "ClusterQueue": "clusterqueues",
     "NetworkPolicy": "networkpolicies",
     "PriorityClass": "priorityclasses",
+    "Topology": "topologies",
     "WorkloadPriorityClass": "workloadpriorityclasses",
 }
 _CLUSTER_SCOPED = frozenset(

@@ -96,7 +96,11 @@ class Api:
         content: str = "application/json",
     ) -> dict[str, Any]:
         """One request, one decoded answer."""
-        return cast("dict[str, Any]", json.loads(self._send(method, path, body, query or {}, content, REQUEST_SECONDS)))
+        answer = self._send(method, path, body, query or {}, content, REQUEST_SECONDS)
+        try:
+            return cast("dict[str, Any]", json.loads(answer))
+        except ValueError as error:
+            raise ClusterError(f"{method} {path}: {self.server} answered {answer[:300]!r}, expected JSON") from error
 
     def _send(
         self,
@@ -113,7 +117,7 @@ class Api:
         try:
             # No retries: a repeated create would hide that the first one worked.
             answer = self._pool.request(method, url, body=data, headers=headers, timeout=seconds, retries=False)
-        except HTTPError as error:
+        except (HTTPError, OSError) as error:  # OSError: a certificate or key is gone
             raise ClusterError(f"{method} {path}: no answer from {self.server}: {error}") from error
         if answer.status >= 300:
             raise ApiError(method, path, answer.status, _status(answer.data))
