@@ -35,6 +35,11 @@ class Seat(Protocol):
         """Under its own identity."""
         ...
 
+    @property
+    def can_mount(self) -> bool:
+        """Whether the process can be given files at a path of its own choosing (`Process.mounts`)."""
+        ...
+
     def port(self, purpose: str) -> int:
         """A free port on loopback, the same for the same purpose."""
         ...
@@ -52,6 +57,8 @@ class Process:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Written below the seat's folder before it starts, readable by the owner only."""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    """Path below /etc that it insists on, to a folder below the seat's folder; only where the seat can mount."""
     ready_url: str = ""
     """Answers 200 once it is ready; empty: it is ready once it runs."""
 
@@ -69,6 +76,8 @@ class ComponentSpec:
     """Webhook configurations, as shipped: registered before it is ready, called at its Services."""
     after: Sequence[str] = ()
     """Components that must be ready before this one starts."""
+    early: bool = False
+    """It takes long to become ready, so it is started as soon as the API server knows what its account may do."""
 
 
 class Cluster(Protocol):

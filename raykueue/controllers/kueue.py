@@ -1,9 +1,11 @@
 """Kueue: the manager of the pinned module, as shipped, with the suite's configuration.
 
-It manages its own certificates as it ships (`internalCertManagement`): given files instead, it insists on
-/etc/kueue/metrics/certs (cmd/kueue/main.go:216-234@v0.19.2), where only root may write. Its rotation takes a Secret
-that already holds a good pair as it is, so the Secret is made beforehand with 127.0.0.1 among its names, and what a
-kubelet would mount is written beside it.
+Its certificates are given to it as files, as with cert-manager. For those of its metrics it insists on
+/etc/kueue/metrics/certs (cmd/kueue/main.go:216-234@v0.19.2), where only root may write: it gets an /etc of its own
+where a process can have one. Elsewhere it manages certificates itself, as it ships (`internalCertManagement`); its
+rotation takes a Secret that already holds a good pair as it is, so the Secret is made beforehand with 127.0.0.1 among
+its names, and what a kubelet would mount is written beside it. That costs the API server the validation of five large
+CRDs, seconds of a start.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ _LEFT = datetime.timedelta(days=180 + 90)
 _LOCK_SECONDS = 60.0
 """Making keys takes another process less than a second."""
 SERVICE = "kueue-webhook-service"
+
+METRICS_CERTS = "/etc/kueue/metrics/certs"
 
 FRAMEWORKS = ("batch/job", "ray.io/rayjob", "ray.io/raycluster")
 """What the suite's Kueue manages: the queued kind and what it owns. With `pod` and the rest, which newer versions ship
@@ -98,6 +102,7 @@ def component(
                 "certDir": str(seat.folder / "certs"),
             },
             "leaderElection": {"leaderElect": False},
+            **({"internalCertManagement": {"enable": False}} if seat.can_mount else {}),
         }
         config = merged(merged(_suite_config(yaml.safe_load(shipped)), settings.kueue_config), local)
         gates = {**_suite_gates(version), **settings.kueue_gates}
@@ -112,12 +117,12 @@ def component(
             ],
             env={"KUBECONFIG": str(seat.kubeconfig), "POD_NAMESPACE": NAMESPACE, "GOGC": "400"},
             files={**files, "config.yaml": json.dumps(config, indent=1)},
+            mounts={METRICS_CERTS: "certs"} if seat.can_mount else {},
             ready_url=f"http://127.0.0.1:{health}/readyz",
         )
 
     return ComponentSpec(
         name="kueue",
-        early=True,  # it proves its certificates for a second or two before it does anything else
         account=ServiceAccount(NAMESPACE, ACCOUNT),
         process=process,
         objects=[*rendered.of("Namespace"), *rendered.bound_rbac(ACCOUNT), secret],

@@ -81,7 +81,7 @@ def simulated_ray() -> ComponentSpec:
             ready_url=f"http://127.0.0.1:{port}/api/gcs_healthz",
         )
 
-    return ComponentSpec(name="ray", account=None, process=process)
+    return ComponentSpec(name="ray", account=None, process=process, early=True)
 
 
 def ray_socket(folder: Path) -> Path:

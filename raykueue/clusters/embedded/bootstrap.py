@@ -51,7 +51,8 @@ class Bootstrap:
         return {
             "keys": Step(lambda: write_cluster_pki(self._plane.folder / "pki")),
             "etcd": Step(self._start_etcd),
-            "api": Step(self._start_api, ["keys", "etcd"]),
+            "serving": Step(self._start_api, ["keys", "etcd"]),
+            "api": Step(self._wait_api, ["serving"]),
             "crds": Step(lambda: self._establish(local), ["api"]),
             "objects": Step(lambda: ensure(self._api, [*objects, *kwok.nodes()]), ["api"]),
             "webhooks": Step(lambda: ensure(self._api, webhooks), ["api"]),
@@ -64,12 +65,12 @@ class Bootstrap:
             "restore": Step(lambda: state.restore(self._plane.folder)),
             "etcd": Step(self._start_etcd, ["restore"]),
             "ports": Step(lambda: self._rewrite_ports(state), ["etcd"]),
-            "api": Step(self._start_api, ["ports"]),
-            **self._controllers(["api"]),
+            "serving": Step(self._start_api, ["ports"]),
+            "api": Step(self._wait_api, ["serving"]),
+            **self._controllers(["api"], early=["serving"]),
         }
 
-    def _controllers(self, after: list[str]) -> dict[str, Step]:
-        # Not before /readyz: until the API server's own roles exist, Kueue is refused and exits.
+    def _controllers(self, after: list[str], early: list[str] | None = None) -> dict[str, Step]:
         plane, config = self._plane, self._kubeconfig
         steps = {
             "scheduler": Step(lambda: self._run(plane.scheduler(config)), after),
@@ -77,14 +78,16 @@ class Bootstrap:
             "kwok": Step(self._start_kwok, after),
         }
         for name, spec in self._components.specs.items():
-            steps[name] = Step(self._starter(name), [*after, *(f"{other} ready" for other in spec.after)])
+            begin = early if early is not None and spec.early else after
+            steps[name] = Step(self._starter(name), [*begin, *(f"{other} ready" for other in spec.after)])
             steps[f"{name} ready"] = Step(self._waiter(name), [name])
         steps["nodes ready"] = Step(self._wait_nodes, ["kwok"])
         return steps
 
     def _starter(self, name: str) -> Callable[[], None]:
         def start() -> None:
-            self._components.give_identity(name, self._api, self._kubeconfig)
+            # Until the API server has read its own roles it refuses everybody, and Kueue exits when it is refused.
+            self._until("kube-apiserver", lambda: self._components.is_known(name, self._api, self._kubeconfig))
             self._components.start(name)
 
         return start
@@ -121,6 +124,10 @@ class Bootstrap:
         pki = self._plane.folder / "pki"
         server = f"https://127.0.0.1:{self._plane.ports('kube-apiserver')}"
         write_kubeconfig(self._kubeconfig, server, pki / "ca.crt", certificate=pki / "admin.crt", key=pki / "admin.key")
+        api = self._api
+        self._until("kube-apiserver", lambda: _answers(api))
+
+    def _wait_api(self) -> None:
         api = self._api
         self._until("kube-apiserver", lambda: _is_ready(api))
 
@@ -167,6 +174,16 @@ class Bootstrap:
 
 def _address(port: int) -> bytes:
     return f"https://127.0.0.1:{port}/".encode()
+
+
+def _answers(api: Api) -> bool:
+    try:
+        api.text("/livez", seconds=2)
+    except ApiError:
+        return True
+    except ClusterError:
+        return False
+    return True
 
 
 def _is_ready(api: Api) -> bool:

@@ -13,10 +13,12 @@ from urllib.request import ProxyHandler, build_opener
 
 from raykueue.clusters.embedded.keeping import Keeping, tail
 from raykueue.clusters.embedded.kubeconfig import write_kubeconfig
+from raykueue.clusters.embedded.mounts import can_mount, mounted
 from raykueue.clusters.embedded.ports import Ports
 from raykueue.clusters.pki import write_secret
 from raykueue.clusters.protocol import ComponentSpec
 from raykueue.errors import ClusterError
+from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 
 READY_SECONDS = 60.0
@@ -35,6 +37,11 @@ class Seat:
     folder: Path
     kubeconfig: Path
     ports: Ports
+
+    @property
+    def can_mount(self) -> bool:
+        """Whether a process can be given files at a path that it insists on."""
+        return can_mount()
 
     def port(self, purpose: str) -> int:
         """A free port, the same for the same purpose."""
@@ -84,6 +91,15 @@ class Components:
         token = api.create(path, request)["status"]["token"]
         write_kubeconfig(seat.kubeconfig, api.server, self._folder / "pki" / "ca.crt", token=token)
 
+    def is_known(self, name: str, api: Api, admin: Path) -> bool:
+        """Gives the component its identity, and tells whether the API server lets it in yet."""
+        try:
+            self.give_identity(name, api, admin)
+            Api(load_access(self._seat(name).kubeconfig)).get("/apis")
+        except ClusterError:
+            return False
+        return True
+
     def start(self, name: str) -> None:
         """Writes the component's files and starts it."""
         seat = self._seat(name)
@@ -92,7 +108,9 @@ class Components:
             path = seat.folder / relative
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_secret(path, text)
-        self._keeping.start(name, process.argv, clean_environment(process.env), seat.folder)
+        folders = {target: seat.folder / folder for target, folder in process.mounts.items()}
+        argv = mounted(process.argv, folders) if folders else process.argv
+        self._keeping.start(name, argv, clean_environment(process.env), seat.folder)
 
     def wait_ready(self, name: str) -> None:
         """Returns once the component is ready.
