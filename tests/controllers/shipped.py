@@ -104,6 +104,7 @@ class Seat:
     folder: Path = Path("/seat")
     kubeconfig: Path = Path("/seat/kubeconfig")
     ports: dict[str, int] = field(default_factory=dict)
+    can_mount: bool = True
 
     def port(self, purpose: str) -> int:
         return self.ports.setdefault(purpose, len(self.ports) + 1)

@@ -162,3 +162,17 @@ def test_crds_convert_under_the_same_authority(keys: WebhookKeys) -> None:
     crds = [kueue.trusting(crd, keys) for crd in kueue.crds(shipped())]
     assert [crd["metadata"]["name"] for crd in crds] == ["workloads.kueue.x-k8s.io", "topologies.kueue.x-k8s.io"]
     assert crds[0]["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == keys.secret_data()["ca.crt"]
+
+
+def test_its_certificates_are_mounted_where_a_process_can_have_files_of_its_own(keys: WebhookKeys) -> None:
+    process = kueue.component(Path("/bin/kueue"), "0.19.2", shipped(), keys).process(Seat(can_mount=True))
+
+    assert json.loads(process.files["config.yaml"])["internalCertManagement"] == {"enable": False}
+    assert process.mounts == {"/etc/kueue/metrics/certs": "certs"}
+
+
+def test_elsewhere_it_manages_them_itself(keys: WebhookKeys) -> None:
+    process = kueue.component(Path("/bin/kueue"), "0.19.2", shipped(), keys).process(Seat(can_mount=False))
+
+    assert "internalCertManagement" not in json.loads(process.files["config.yaml"])
+    assert process.mounts == {}
