@@ -50,6 +50,12 @@ class Thresholds:
     """A pod made just as its job lost its quota may be a race; one that stays for longer is none."""
     quota_memory: float = 5.0
     """The scheduler decides on a snapshot: quota counts as the most generous spec of this long ago."""
+    lag: float = 1.0
+    """A controller decides on what its informers have told it, which trails the write."""
+    idle: float = 60.0
+    """Quota may be held without a pod for as long as pods may be on their way, or their end be reported."""
+    stuck: float = 60.0
+    """A RayJob whose deletion was asked for: KubeRay stops the job and drops its finalizer within a few requeues."""
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Thresholds:

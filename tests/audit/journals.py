@@ -32,8 +32,10 @@ def quantity(value: float | str) -> str:
 
 
 class Journal:
-    def __init__(self, version: str = "v1beta2", pair: Mapping[str, str] = PAIR) -> None:
+    def __init__(self, version: str = "v1beta2", pair: Mapping[str, str] = PAIR, about: tuple[str, ...] = ()) -> None:
+        """`about`: the rules whose findings `findings` tells; none: all."""
         self.version = version
+        self.about = about
         self.pair = pair
         self.records: list[Record] = []
         self.rev = 100
@@ -80,7 +82,7 @@ class Journal:
             for record in batch:
                 ledger.add(record)
             if stepwise and batch:
-                ledger.fold(Barrier(rev, max(batch[-1].arrived, EPOCH)))
+                ledger.fold(Barrier(rev, batch[-1].arrived))
         ledger.fold(Barrier(self.rev, end))
         return ledger
 
@@ -94,11 +96,11 @@ class Journal:
             yield (missing[0] - 1 if missing else self.rev), [record]
 
     def findings(self, until: float, settings: Thresholds | None = None) -> list[Finding]:
-        """All findings; folding at once and folding after every record must give the same."""
+        """The findings of the rules it is about; folding at once and after every record must give the same."""
         at_once = self.ledger(until, settings).unscoped([])
         stepwise = self.ledger(until, settings, stepwise=True).unscoped([])
         assert at_once == stepwise
-        return at_once
+        return [f for f in at_once if f.rule in self.about or not self.about]
 
 
 def groups(resources: Mapping[str, Mapping[str, Any]]) -> list[Json]:

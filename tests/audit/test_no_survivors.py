@@ -6,14 +6,14 @@ import pytest
 
 from raykueue.audit.scope import Scope
 from raykueue.model.findings import Finding
-from tests.audit.journals import NAMESPACE, Job, Journal
+from tests.audit.journals import NAMESPACE, PAIR, Job, Journal
 
 SCOPE = Scope(frozenset({NAMESPACE}), frozenset({"cq"}))
 
 
 @pytest.fixture
 def j() -> Journal:
-    return Journal()
+    return Journal(about=("no-survivors",))
 
 
 def only(findings: list[Finding]) -> Finding:
@@ -157,7 +157,7 @@ def test_an_eviction_that_crosses_a_status_written_just_before_is_a_race(j: Jour
 
 @pytest.mark.parametrize(("kueue", "cause"), [("0.10.6", "evicted/early"), ("0.11.0", "evicted/not-yet-deleted")])
 def test_a_new_job_counts_as_inactive_from_kueue_0_11_on(kueue: str, cause: str) -> None:
-    j = Journal(pair={"kubernetes": "1.34.4", "kueue": kueue, "kuberay": "1.6.2"})
+    j = Journal(pair={**PAIR, "kueue": kueue}, about=("no-survivors",))
     a = running(j, status="")
     a.pod("head")
     j.at(0)

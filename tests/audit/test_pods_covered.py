@@ -8,7 +8,7 @@ from tests.audit.journals import Job, Journal, Queue
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
 def j(request: pytest.FixtureRequest) -> Journal:
-    return Journal(request.param)
+    return Journal(request.param, about=("pods-covered",))
 
 
 MI = 1 << 20

@@ -10,7 +10,7 @@ from tests.audit.journals import Job, Journal, Queue
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
 def j(request: pytest.FixtureRequest) -> Journal:
-    return Journal(request.param)
+    return Journal(request.param, about=("quota-respected",))
 
 
 def only(findings: list[Finding]) -> Finding:

@@ -6,9 +6,10 @@ from raykueue.audit.rules.books_match import BooksMatch
 from raykueue.audit.rules.no_survivors import NoSurvivors
 from raykueue.audit.rules.pods_covered import PodsCovered
 from raykueue.audit.rules.quota_respected import QuotaRespected
+from raykueue.audit.rules.released_in_time import ReleasedInTime
 from raykueue.audit.rules.rule import Rule
 
-RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, NoSurvivors, QuotaRespected)
+RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, NoSurvivors, QuotaRespected, ReleasedInTime)
 """In the order in which they are told of a change."""
 
 __all__ = ["RULES", "Rule"]
