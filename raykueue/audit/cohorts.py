@@ -94,19 +94,28 @@ class QuotaTree:
         self._need(node)
         return self._available(node, key) if node in self._nodes else 0
 
-    def over_use(self, cluster_queue: str, key: FlavorResource) -> dict[NodeId, int]:
-        """Where on the way from the leaf to the root more is used than allowed, and how much. Raises CohortCycle.
+    def over(self, node: NodeId, key: FlavorResource) -> int:
+        """How much more the node uses than it may; 0 if it doesn't. Raises CohortCycle.
 
         At the root: beyond what the tree has. At another node: beyond what it may borrow.
         """
+        self._need(node)
+        return max(0, self._over(node, key))
+
+    def over_use(self, cluster_queue: str, key: FlavorResource) -> dict[NodeId, int]:
+        """Where on the way from the leaf to the root more is used than allowed, and how much. Raises CohortCycle."""
         self._need((CLUSTER_QUEUE, cluster_queue))
         over = {node: self._over(node, key) for node in self.path(cluster_queue)}
         return {node: value for node, value in over.items() if value > 0}
 
     def path(self, cluster_queue: str) -> list[NodeId]:
         """From the leaf up to its root. Raises CohortCycle."""
+        return self.above((CLUSTER_QUEUE, cluster_queue))
+
+    def above(self, start: NodeId) -> list[NodeId]:
+        """The node, and everything above it up to the root. Raises CohortCycle."""
         nodes: list[NodeId] = []
-        node: NodeId | None = (CLUSTER_QUEUE, cluster_queue)
+        node: NodeId | None = start
         while node is not None:
             if node in nodes:
                 raise CohortCycle(f"cohorts {' > '.join(name for _, name in nodes)} form a cycle")

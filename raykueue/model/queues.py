@@ -43,6 +43,14 @@ class QuotaSpec:
         """Every resource of any group."""
         return frozenset().union(*(resources for resources, _ in self.groups))
 
+    def fill(self, flavors: Mapping[str, str]) -> dict[str, str]:
+        """Resource to flavor, as assigned, and for a covered resource without one that of its resource group."""
+        filled = dict(flavors)
+        for resources, _ in self.groups:
+            assigned = [flavors[r] for r in sorted(resources) if r in flavors]
+            filled |= {r: assigned[0] for r in resources if assigned and r not in flavors}
+        return filled
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

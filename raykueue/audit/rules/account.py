@@ -67,13 +67,11 @@ class Account:
         charge = self._charge()
         self.charged = charge.amounts if charge else {}
         self._share = charge.per_pod if charge and charge.count else None
-        self._flavors = dict(charge.flavors) if charge else {}
+        flavors = charge.flavors if charge else {}
+        self._flavors = queue.spec.fill(flavors) if queue else dict(flavors)
         if self.hold is not None:
             self.cluster_queue = self.hold.charge.cluster_queue
             self._covered = queue.spec.covered if queue else frozenset(self._flavors)
-        for resources, _ in queue.spec.groups if queue else ():
-            assigned = [self._flavors[r] for r in sorted(resources) if r in self._flavors]
-            self._flavors.update({r: assigned[0] for r in resources if assigned and r not in self._flavors})
         asked, self._asked, self.total, self._above = self._asked, {}, {}, {}
         for pod, demand in asked.values():
             self.put(pod, demand)
