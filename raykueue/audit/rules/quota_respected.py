@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from raykueue.audit.books.changes import Change, CohortChange, HoldChange, QueueChange
+from raykueue.audit.books.charged import ChargedUse, Use
 from raykueue.audit.books.entities import Hold
 from raykueue.audit.books.fold import Books
 from raykueue.audit.cohorts import CLUSTER_QUEUE, COHORT, CohortCycle, NodeId, QuotaTree
@@ -19,10 +20,6 @@ from raykueue.model.events import Moment
 from raykueue.model.findings import Class, Finding, Ref
 from raykueue.model.quantities import describe, describe_all
 from raykueue.model.queues import FlavorResource, QuotaSpec
-from raykueue.model.workloads import replaces
-
-_Use: TypeAlias = dict[tuple[str, FlavorResource], int]
-
 
 @dataclass(slots=True, eq=False)
 class _Over:
@@ -52,11 +49,10 @@ class QuotaRespected(Rule):
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)
         self._tree = QuotaTree()
-        self._counted: dict[str, _Use] = {}
+        self._charged = ChargedUse()
         self._edits: deque[tuple[int, NodeId, QuotaSpec | None]] = deque()
         self._found: list[_Over] = []
         self._open: list[_Over] = []
-        self._retired: set[str] = set()
 
     def see(self, change: Change) -> None:
         match change:
@@ -87,34 +83,16 @@ class QuotaRespected(Rule):
 
     def _use(self, change: HoldChange) -> None:
         hold = change.hold
-        if hold.payer in self._retired:
-            if change.after is None:
-                self._retired.discard(hold.payer)
-            return
-        wanted = _use_of(change)
-        counted = self._counted.pop(hold.payer, {})
-        if change.before is None:
-            self._retire(hold)
-        growth = {place: value - counted.get(place, 0) for place, value in wanted.items()}
-        growth = {place: value for place, value in growth.items() if value > 0}
-        if growth and not hold.before_journal:
-            self._judge(hold, growth, change.moment)
-        for place in {**counted, **wanted}:
-            self._tree.add(*place, wanted.get(place, 0) - counted.get(place, 0))
-        if wanted:
-            self._counted[hold.payer] = wanted
+        freed, taken = self._charged.apply(change, self.books.job(hold.job))
+        for place, value in freed.items():
+            self._tree.add(*place, -value)
+        if taken and not hold.before_journal:
+            self._judge(hold, taken, change.moment)
+        for place, value in taken.items():
+            self._tree.add(*place, value)
         self._recheck(change.moment)
 
-    def _retire(self, hold: Hold) -> None:
-        """A slice that replaces another is charged instead of it, though both hold for some milliseconds."""
-        job = self.books.job(hold.job)
-        for other in job.holds if job and replaces(hold.workload) else ():
-            if other.ref.name == replaces(hold.workload):
-                for place, value in self._counted.pop(other.payer, {}).items():
-                    self._tree.add(*place, -value)
-                self._retired.add(other.payer)
-
-    def _judge(self, hold: Hold, growth: _Use, moment: Moment) -> None:
+    def _judge(self, hold: Hold, growth: Use, moment: Moment) -> None:
         queue = self.books.queues.get(hold.charge.cluster_queue)
         if queue is None:
             return
@@ -133,10 +111,10 @@ class QuotaRespected(Rule):
             self._found.append(found)
             self._open.append(found)
 
-    def _available(self, places: _Use) -> _Use:
+    def _available(self, places: Use) -> Use:
         return {(name, key): self._tree.available((CLUSTER_QUEUE, name), key) for name, key in places}
 
-    def _most_generous(self, places: _Use, moment: Moment) -> _Use:
+    def _most_generous(self, places: Use, moment: Moment) -> Use:
         """The most that was available by any spec of the last seconds: the scheduler decides on a snapshot."""
         while self._edits and self._edits[0][0] < moment.t - ns(self.limits.quota_memory):
             self._edits.popleft()
@@ -206,7 +184,3 @@ class QuotaRespected(Rule):
             seconds=(seconds, seconds),
         )
 
-
-def _use_of(change: HoldChange) -> _Use:
-    charge = change.after
-    return {} if charge is None else {(charge.cluster_queue, key): value for key, value in charge.totals.items()}
