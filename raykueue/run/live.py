@@ -21,6 +21,7 @@ from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
 from raykueue.run.assembly import Assembly, assemble, ray_socket
+from raykueue.run.canary import Canary
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
 from raykueue.run.recorder.launch import RecorderProcess, start_recorder
@@ -40,7 +41,8 @@ class LiveCluster:
     reused: bool
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went until here."""
-    settings: Settings = DEFAULT
+    _in_force: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Component to its part of the settings; empty while it is not known, after a start that failed."""
 
     @property
     def pair(self) -> Pair:
@@ -54,14 +56,15 @@ class LiveCluster:
 
     def change(self, settings: Settings, recording: Recording) -> None:
         """Restarts the controllers whose settings differ, and proves that they work. The journal says when."""
-        old = {"kueue": _part(self.settings, "kueue"), "kuberay": _part(self.settings, "kuberay")}
         for component in self.assembly.controllers(settings):
-            if _part(settings, component.name) == old[component.name]:
+            wanted = _part(settings, component.name)
+            if self._in_force.get(component.name, _part(DEFAULT, component.name)) == wanted:
                 continue
+            self._in_force[component.name] = {}
             recording.mark(f"{component.name}-down", settings=settings.as_dict())
             self.cluster.replace(component)
             recording.mark(f"{component.name}-up")
-        self.settings = settings
+            self._in_force[component.name] = wanted
         api = Api(load_access(self.cluster.kubeconfig))
         prove_webhooks(api, self.cluster.logs)
         prove_controllers(api, self.cluster.logs)
@@ -98,6 +101,8 @@ def bring_up(folder: ClusterFolder, pair: Pair, versions: Versions, log: Log) ->
         prove_webhooks(api, cluster.logs)
         accepted = time.monotonic()
         prove_controllers(api, cluster.logs)
+        how = "from a saved state" if cluster.from_saved else "cold"
+        log(f"cluster up in {time.monotonic() - built:.1f} s ({how})")
     except BaseException:
         cluster.stop()
         raise
@@ -107,8 +112,6 @@ def bring_up(folder: ClusterFolder, pair: Pair, versions: Versions, log: Log) ->
         "webhook": accepted - started,
         "controllers": time.monotonic() - accepted,
     }
-    how = "from a saved state" if cluster.from_saved else "cold"
-    log(f"cluster up in {time.monotonic() - built:.1f} s ({how})")
     return live
 
 
@@ -135,7 +138,11 @@ def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> Li
     assembly = assemble(Toolchain(versions), versions, pair)
     cluster = EmbeddedCluster(folder, assembly.binaries, assembly.kwok_sources, assembly.cache)
     cluster.attach(assembly.components())
-    prove_webhooks(Api(load_access(cluster.kubeconfig)), cluster.logs)
+    try:
+        prove_webhooks(Api(load_access(cluster.kubeconfig)), cluster.logs)
+    except BaseException:
+        cluster.close()
+        raise
     return LiveCluster(cluster, assembly, reused=True, seconds={"attach": time.monotonic() - began})
 
 
@@ -146,6 +153,7 @@ class LiveRun:
     live: LiveCluster
     recorder: RecorderProcess
     recording: Recording
+    canary: Canary
     _exit: contextlib.ExitStack
 
     @classmethod
@@ -170,8 +178,12 @@ class LiveRun:
             stack.callback(recorder.stop)
             recording = Recording(recorder.socket)
             stack.callback(recording.disconnect)
+            canary = Canary(Api(load_access(live.cluster.kubeconfig)), recording)
+            canary.release()
+            if live.reused:
+                stack.callback(canary.remove)
             live.seconds["recorder"] = time.monotonic() - began
-            return cls(live, recorder, recording, stack.pop_all())
+            return cls(live, recorder, recording, canary, stack.pop_all())
 
     def close(self) -> None:
         """Ends recorder and cluster, in this order; errors of one don't keep the other up."""
