@@ -10,6 +10,10 @@ from raykueue.model.workloads import active
 from raykueue.run.feed import Feed
 from raykueue.run.states import ALL, Admitted, Evicted, Gone, Pending, Running, State, Suspended
 
+_OWNING = ("RayCluster", "Job", "Workload", "Service")
+_OWNED = (*_OWNING, "Pod", "ServiceAccount", "Role", "RoleBinding")
+"""What KubeRay and Kueue make for a RayJob; the last three for a RayCluster with an autoscaler."""
+
 
 @dataclass(frozen=True, slots=True)
 class Begun:
@@ -50,10 +54,10 @@ class History:
         """(kind, object) of everything that it owns, at any depth, and that still exists."""
         found: list[tuple[str, Object]] = []
         owners = {self.uid}
-        for kind in ("RayCluster", "Job", "Workload", "Service"):
+        for kind in _OWNING:
             # Owners may be gone already, and what they own not yet.
             owners |= {uid(one) for one in self._ever(kind) if self._owned_by(one, owners)}
-        for kind in ("RayCluster", "Job", "Workload", "Service", "Pod"):
+        for kind in _OWNED:
             found += [(kind, one) for one in self.feed.objects(kind) if self._owned_by(one, owners)]
         return found
 

@@ -25,14 +25,19 @@ class Resources(dict[str, int]):
         theirs = other if isinstance(other, Resources) else Resources.of(other)
         return _without_zeros(self) == _without_zeros(theirs)
 
+    def __ne__(self, other: object) -> bool:  # dict has one of its own, which would compare the spelling
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
     __hash__ = None
 
     def __add__(self, other: Resources) -> Resources:
         return Resources({name: self.get(name, 0) + other.get(name, 0) for name in {**self, **other}})
 
-    def __le__(self, other: Resources) -> bool:
+    def __le__(self, other: Mapping[str, Quantity]) -> bool:
         """No more of anything."""
-        return all(value <= other.get(name, 0) for name, value in self.items())
+        theirs = other if isinstance(other, Resources) else Resources.of(other)
+        return all(value <= theirs.get(name, 0) for name, value in self.items())
 
     def largest(self, other: Resources) -> Resources:
         """The larger amount of each."""
