@@ -40,6 +40,8 @@ class Thresholds:
     """A managed job gets its Workload."""
     resuspend: float = 5.0
     """Kueue flips back a job that somebody unsuspended."""
+    handback: float = 5.0
+    """Kueue gives the quota of a job back some milliseconds after KubeRay wrote that it is suspended."""
     delete: float = 10.0
     """Garbage collection and Kueue's finalizer, without the pods' grace."""
     redis: float = 330.0

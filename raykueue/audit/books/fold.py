@@ -12,6 +12,8 @@ from raykueue.audit.books.holds import HoldBook
 from raykueue.audit.books.identities import Identities
 from raykueue.audit.books.jobs import JobBook
 from raykueue.audit.books.pods import PodBook
+from raykueue.audit.books.usage import UsageBook
+from raykueue.audit.books.workloads import WorkloadBook
 from raykueue.model import views
 from raykueue.model.events import Event, Moment, Object
 from raykueue.model.queues import QuotaSpec, booked, quota_spec
@@ -31,6 +33,8 @@ class Books:
         self._jobs = JobBook()
         self._holds = HoldBook(self._jobs)
         self._pods = PodBook(self._jobs, self._holds, self.identities, self.problems)
+        self._workloads = WorkloadBook()
+        self.usage = UsageBook(self.queues, self._jobs, self._pods)
         self._rev_of: dict[str, int] = {}
         self._living: dict[str, set[str]] = defaultdict(set)
         self._closed: set[str] = set()
@@ -50,6 +54,10 @@ class Books:
         """A hold by `<Workload UID>#<n>`, ended ones too."""
         return self._holds.get(payer)
 
+    def workloads(self, owner: str) -> list[Object]:
+        """The existing Workloads whose controller has that UID, oldest first, finished and deleting ones included."""
+        return self._workloads.of(owner)
+
     def payees(self, hold: Hold) -> list[Pod]:
         """The existing pods that a hold pays for, or paid for until it ended."""
         return self._pods.of(hold)
@@ -65,6 +73,7 @@ class Books:
         before, after = (known[1] if known else None), (None if gone else obj)
         changes: list[Change] = []
         if event.kind == "Workload":
+            self._workloads.apply(obj, gone=gone)
             changes += self._holds.apply(obj, moment, gone=gone, listed=event.listed)
             changes = [*self._pods.pass_on(changes), *changes]
         elif event.kind == "Pod":
@@ -75,6 +84,7 @@ class Books:
             changes += self._cohort(obj, moment, gone=gone)
         elif event.kind in ("RayJob", "RayCluster", "RayService"):
             changes += self._jobs.apply(ref, obj, moment, self.identities, gone=gone)
+        self.usage.apply(changes)
         changes.append(ObjectChange(ref, before, after, moment))
         self._remember(event, uid)
         return changes

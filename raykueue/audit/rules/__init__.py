@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from raykueue.audit.rules.books_match import BooksMatch
+from raykueue.audit.rules.finished_stays_finished import FinishedStaysFinished
 from raykueue.audit.rules.no_survivors import NoSurvivors
+from raykueue.audit.rules.one_workload import OneWorkload
 from raykueue.audit.rules.pods_covered import PodsCovered
 from raykueue.audit.rules.quota_respected import QuotaRespected
 from raykueue.audit.rules.released_in_time import ReleasedInTime
 from raykueue.audit.rules.rule import Rule
+from raykueue.audit.rules.suspended_means_empty import SuspendedMeansEmpty
 
-RULES: tuple[type[Rule], ...] = (BooksMatch, PodsCovered, NoSurvivors, QuotaRespected, ReleasedInTime)
+RULES: tuple[type[Rule], ...] = (
+    BooksMatch,
+    PodsCovered,
+    NoSurvivors,
+    QuotaRespected,
+    OneWorkload,
+    SuspendedMeansEmpty,
+    FinishedStaysFinished,
+    ReleasedInTime,
+)
 """In the order in which they are told of a change."""
 
 __all__ = ["RULES", "Rule"]
