@@ -15,7 +15,7 @@ from raykueue.model.workloads import charge, holds
 from raykueue.ray.control import RayControl
 from raykueue.run.history import History
 from raykueue.run.resources import Resources
-from raykueue.run.states import State
+from raykueue.run.states import Gone, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
 
@@ -147,8 +147,7 @@ class Job:
         asked: dict[str, Resources] = {}
         for pod in self.history.pods():
             if live(pod):
-                name = _pod_set(pod)
-                asked[name] = asked.get(name, Resources()) + Resources(effective(pod))
+                asked[pod_set(pod)] = asked.get(pod_set(pod), Resources()) + Resources(effective(pod))
         return asked
 
     @property
@@ -157,7 +156,7 @@ class Job:
         counts: dict[str, int] = {}
         for pod in self.history.pods():
             if status(pod).get("phase") == "Running":
-                counts[_pod_set(pod)] = counts.get(_pod_set(pod), 0) + 1
+                counts[pod_set(pod)] = counts.get(pod_set(pod), 0) + 1
         return counts
 
     def left_behind(self) -> list[str]:
@@ -173,11 +172,12 @@ class Job:
         seconds = self._timeouts.end if within is None else within
         try:
             self.history.feed.wait(
-                lambda _: True if self.history.rayjob() is None and not self.history.descendants() else None,
+                # Its deletion must have been seen: just submitted, nothing of it has been seen yet.
+                lambda _: True if self.history.is_in(Gone) and not self.history.descendants() else None,
                 time.monotonic() + seconds,
             )
         except TimeoutError:
-            itself = [] if self.history.rayjob() is None else [str(self)]
+            itself = [] if self.history.is_in(Gone) else [str(self)]
             raise WaitFailed(
                 f"{self}: expected nothing to be left within {seconds:g} s of its deletion; "
                 f"still there: {', '.join([*itself, *self.left_behind()])}"
@@ -185,17 +185,19 @@ class Job:
         return self
 
     def _status(self) -> dict[str, Any]:
-        job = self.history.rayjob()
-        if job is None:
+        if self.history.is_in(Gone):
             raise UsageError(f"{self} is gone, and its status with it; ask before it is deleted")
-        return dict(status(job))
+        return dict(status(self.history.rayjob() or self.manifest))
 
     def _failed(self, state: State, why: str, began: float) -> str:
         job, workload = self.history.rayjob(), self.history.workload()
-        about = status(job) if job is not None else {}
+        about = (
+            _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) if job is not None else ""
+        )
+        unsaid = "gone" if self.history.is_in(Gone) else "no status yet"
         lines = [
             f"{self}: wanted {state}, {why} (waited {time.monotonic() - began:.1f} s)",
-            f"  RayJob:   {_short(about, ('jobDeploymentStatus', 'jobStatus', 'reason', 'message')) or 'gone'}",
+            f"  RayJob:   {about or unsaid}",
             f"  Workload: {_conditions(workload) if workload is not None else 'none'}",
             f"  pods:     {_pods(self.history.pods())}",
             f"  story:    {self.story()}",
@@ -205,7 +207,8 @@ class Job:
         return "\n".join(lines)
 
 
-def _pod_set(pod: Object) -> str:
+def pod_set(pod: Object) -> str:
+    """The PodSet that a pod of a job belongs to: head, submitter, or its worker group."""
     found = labels(pod)
     if "kueue.x-k8s.io/podset" in found:
         return found["kueue.x-k8s.io/podset"]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from raykueue.errors import InfraError
+from raykueue.errors import InfraError, UsageError
 from raykueue.model.events import Object
 from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
 from raykueue.model.views import condition, status, uid
@@ -14,6 +14,8 @@ from raykueue.model.workloads import Charge, charge, holds
 from raykueue.run.feed import Feed
 from raykueue.run.resources import Resources
 from raykueue.run.timeouts import DEFAULT, Timeouts
+
+_COUNTS = ("pending", "reserving", "admitted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,17 @@ class Queue:
         return peak
 
     def counts(self, **expected: int) -> dict[str, int]:
-        """Pending, reserving and admitted Workloads as Kueue counts them: `expected` once it says so, else the last."""
+        """Pending, reserving and admitted Workloads as Kueue counts them: `expected` once it says so, else the last.
+
+        Raises:
+            UsageError: `expected` has anything else.
+        """
+        if unknown := sorted(set(expected) - set(_COUNTS)):
+            raise UsageError(f"Kueue does not count {', '.join(unknown)}; it counts {', '.join(_COUNTS)}")
 
         def read() -> dict[str, int]:
             about = status(self._object())
-            return {name: int(about.get(f"{name}Workloads", 0)) for name in ("pending", "reserving", "admitted")}
+            return {name: int(about.get(f"{name}Workloads", 0)) for name in _COUNTS}
 
         def look(_: Feed) -> bool | None:
             return True if all(read()[name] == count for name, count in expected.items()) else None
