@@ -53,6 +53,8 @@ class Job:
     skipped: bool = False
     """Labelled, but left alone by Kueue by design: no rule judges its pods."""
     had_hold: bool = False
+    latest: Hold | None = None
+    """Its last hold, open or not."""
     holds: list[Hold] = field(default_factory=list)
     """The open ones, oldest first: at most one, two while an elastic slice is replaced."""
     pods: set[str] = field(default_factory=set)

@@ -69,6 +69,7 @@ class HoldBook:
             self._open[uid] = self._all[hold.payer] = hold
             if job is not None:
                 job.had_hold = True
+                job.latest = hold
                 job.holds.append(hold)
             changes.append(HoldChange(hold, None, after, moment))
         return changes

@@ -21,6 +21,7 @@ from raykueue.model.findings import Class, Finding, Ref
 from raykueue.model.quantities import describe, describe_all
 from raykueue.model.queues import FlavorResource, QuotaSpec
 
+
 @dataclass(slots=True, eq=False)
 class _Over:
     """One hold that began, or grew, beyond what was available."""
@@ -183,4 +184,3 @@ class QuotaRespected(Rule):
             resource_seconds=window.resource_seconds(self.now),
             seconds=(seconds, seconds),
         )
-
