@@ -18,7 +18,8 @@ class Leases:
     def __init__(self, change: Callable[[Settings], Awaitable[None]]) -> None:
         """`change` puts settings into force; it is never called while somebody holds a lease."""
         self._change = change
-        self._in_force = DEFAULT
+        self._in_force: Settings | None = DEFAULT
+        """None while it is not known: a change that failed may have left anything."""
         self._readers: set[Hashable] = set()
         self._writer: Hashable | None = None
         self._waiting_writers = 0
@@ -28,9 +29,7 @@ class Leases:
         """Waits until `holder` may run beside others, with the default settings in force."""
         async with self._turn:
             await self._turn.wait_for(lambda: self._writer is None and not self._waiting_writers)
-            if self._in_force.key() != DEFAULT.key():
-                await self._turn.wait_for(lambda: self._writer is None and not self._readers)
-                await self._put_into_force(DEFAULT)
+            await self._put_into_force(DEFAULT)
             self._readers.add(holder)
 
     async def exclusive(self, holder: Hashable, settings: Settings) -> None:
@@ -42,9 +41,9 @@ class Leases:
                 self._writer = holder
             finally:
                 self._waiting_writers -= 1
+                self._turn.notify_all()  # readers wait for the last waiting writer, also for one that gave up
             try:
-                if self._in_force.key() != settings.key():
-                    await self._put_into_force(settings)
+                await self._put_into_force(settings)
             except BaseException:
                 self._writer = None
                 self._turn.notify_all()
@@ -59,5 +58,16 @@ class Leases:
             self._turn.notify_all()
 
     async def _put_into_force(self, settings: Settings) -> None:
-        await self._change(settings)
+        if self._in_force is not None and self._in_force.key() == settings.key():
+            return
+        self._in_force = None
+        change = asyncio.ensure_future(self._change(settings))
+        try:
+            await asyncio.shield(change)
+        except asyncio.CancelledError:
+            # Its holder died, but a change goes on to its end; until then nobody else has a turn.
+            await asyncio.wait({change})
+            if change.exception() is None:
+                self._in_force = settings
+            raise
         self._in_force = settings

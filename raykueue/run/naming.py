@@ -64,7 +64,11 @@ class Names:
                 for group in spec.get("resourceGroups", ()):
                     for flavor in group["flavors"]:
                         flavor["name"] = self.real("ResourceFlavor", flavor["name"])
+                if spec.get("admissionChecks"):  # v1beta1 only
+                    spec["admissionChecks"] = [self.real("AdmissionCheck", name) for name in spec["admissionChecks"]]
                 for check in (spec.get("admissionChecksStrategy") or {}).get("admissionChecks", ()):
                     check["name"] = self.real("AdmissionCheck", check["name"])
+                    if check.get("onFlavors"):
+                        check["onFlavors"] = [self.real("ResourceFlavor", name) for name in check["onFlavors"]]
             case _:
                 pass

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raykueue.run.resources import Resources
@@ -39,6 +39,7 @@ def test_no_more_is_compared_by_amounts_too() -> None:
     assert not Resources({"cpu": 3000}).covers({"cpu": 2, "memory": 1})
 
 
+@settings(max_examples=40, deadline=None)  # no deadline: the machine may be busy
 @given(AMOUNTS, AMOUNTS)
 def test_a_sum_has_what_both_have(one: Resources, other: Resources) -> None:
     total = one + other
@@ -47,6 +48,7 @@ def test_a_sum_has_what_both_have(one: Resources, other: Resources) -> None:
     assert all(total.get(name, 0) == one.get(name, 0) + other.get(name, 0) for name in {*one, *other})
 
 
+@settings(max_examples=40, deadline=None)  # no deadline: the machine may be busy
 @given(AMOUNTS, AMOUNTS)
 def test_the_largest_is_the_smallest_that_both_fit_into(one: Resources, other: Resources) -> None:
     largest = one.largest(other)
@@ -55,6 +57,7 @@ def test_the_largest_is_the_smallest_that_both_fit_into(one: Resources, other: R
     assert all(largest.get(name, 0) in (one.get(name, 0), other.get(name, 0)) for name in {*one, *other})
 
 
+@settings(max_examples=40, deadline=None)  # no deadline: the machine may be busy
 @given(AMOUNTS)
 def test_equal_is_no_more_both_ways(one: Resources) -> None:
     assert one == Resources(one)
