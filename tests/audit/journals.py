@@ -64,6 +64,12 @@ class Journal:
     def queue(self, name: str = "cq", **spec: Any) -> Queue:
         return Queue(self, name, **spec)
 
+    def flavor(self, name: str = "default", tolerations: list[Json] | None = None, **labels: str) -> Flavor:
+        return Flavor(self, name, labels, tolerations or [])
+
+    def node(self, name: str = "node-1", **labels: str) -> Node:
+        return Node(self, name, labels)
+
     def cohort(self, name: str, **spec: Any) -> Cohort:
         return Cohort(self, name, **spec)
 
@@ -187,6 +193,37 @@ class Cohort:
 
     def gone(self) -> None:
         self.j.emit("Cohort", self.body, "DELETED")
+
+
+class Flavor:
+    def __init__(self, j: Journal, name: str, labels: Mapping[str, str], tolerations: list[Json]) -> None:
+        self.j = j
+        self.body: Json = {
+            "metadata": {"name": name, "uid": j.uid("flavor")},
+            "spec": {"nodeLabels": dict(labels), "tolerations": tolerations},
+        }
+        j.emit("ResourceFlavor", self.body, "ADDED")
+
+    def edit(self, **labels: str) -> None:
+        self.body["spec"]["nodeLabels"] = labels
+        self.j.emit("ResourceFlavor", self.body)
+
+    def gone(self) -> None:
+        self.j.emit("ResourceFlavor", self.body, "DELETED")
+
+
+class Node:
+    def __init__(self, j: Journal, name: str, labels: Mapping[str, str]) -> None:
+        self.j = j
+        self.body: Json = {"metadata": {"name": name, "uid": j.uid("node"), "labels": dict(labels)}}
+        j.emit("Node", self.body, "ADDED")
+
+    def relabel(self, **labels: str) -> None:
+        self.body["metadata"]["labels"] = labels
+        self.j.emit("Node", self.body)
+
+    def gone(self) -> None:
+        self.j.emit("Node", self.body, "DELETED")
 
 
 DEFAULT = {"head": 1, "workers": 1, "submitter": 0.5}
@@ -410,6 +447,7 @@ class Pod:
         labels: Mapping[str, str] | None = None,
         owner: tuple[Json, str] | None = None,
         arrives: float = 0.0,
+        **spec: Any,
     ) -> None:
         self.job = job
         asked = dict(requests if requests is not None else job.pods.get(pod_set, {"cpu": 0.1}))
@@ -429,6 +467,7 @@ class Pod:
             ],
             "initContainers": inits or [],
             "terminationGracePeriodSeconds": grace,
+            **spec,
         }
         if gated:
             self.body["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/elastic-job"}]
@@ -454,6 +493,11 @@ class Pod:
 
     def ungate(self) -> None:
         self.body["spec"].pop("schedulingGates")
+        self.body["status"]["phase"] = "Running"
+        self.job.j.emit("Pod", self.body)
+
+    def bind(self, node: str = "node-1") -> None:
+        self.body["spec"]["nodeName"] = node
         self.body["status"]["phase"] = "Running"
         self.job.j.emit("Pod", self.body)
 

@@ -6,6 +6,7 @@ from raykueue.audit.rules.books_match import BooksMatch
 from raykueue.audit.rules.finished_stays_finished import FinishedStaysFinished
 from raykueue.audit.rules.no_survivors import NoSurvivors
 from raykueue.audit.rules.one_workload import OneWorkload
+from raykueue.audit.rules.placed_as_assigned import PlacedAsAssigned
 from raykueue.audit.rules.pods_covered import PodsCovered
 from raykueue.audit.rules.quota_respected import QuotaRespected
 from raykueue.audit.rules.released_in_time import ReleasedInTime
@@ -20,6 +21,7 @@ RULES: tuple[type[Rule], ...] = (
     OneWorkload,
     SuspendedMeansEmpty,
     FinishedStaysFinished,
+    PlacedAsAssigned,
     ReleasedInTime,
 )
 """In the order in which they are told of a change."""
