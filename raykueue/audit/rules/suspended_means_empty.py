@@ -94,7 +94,7 @@ class SuspendedMeansEmpty(Rule):
 
     def obligations(self, scope: Scope) -> Iterable[Obligation]:
         for one, until in self._episodes.pending(scope, self.now):
-            yield Obligation(self.name, f"{one.job.ref} {_state(one)}", until)
+            yield Obligation(self.name, _story(one), until)
 
     def forget(self, scope: Scope) -> None:
         self._episodes.forget(scope)
@@ -182,7 +182,7 @@ class SuspendedMeansEmpty(Rule):
         window = one.window
         seconds = window.seconds(self.now)
         allowed = f" (allowed: {one.limit:g} s)" if one.limit is not None else ""
-        text = f"{one.job.ref} {_state(one)} {lasting(seconds, still=window.end is None)}{allowed}: {_TELLS[one.cause]}"
+        text = f"{_story(one, lasting(seconds, still=window.end is None))}{allowed}: {_TELLS[one.cause]}"
         return Finding(
             id=finding_id(self.name, f"{one.job.ref.uid} {one.cause}", window.begin.rev),
             rule=self.name,
@@ -234,10 +234,12 @@ def _unheeded(job: Job, obj: Object) -> str:
     return _WAITING if said == rayjobs.WAITING else _SLOW
 
 
-def _state(one: Episode) -> str:
+def _story(one: Episode, time: str = "") -> str:
+    """What is wrong, for people; `time` says for how long."""
+    pause = f" {time}" if time else ""
     if one.cause in (_PAID, _UNPAID):
-        pods = {uid: ref for uid, ref in one.refs.items() if ref.kind == "Pod"}
-        return f"says it is suspended while pods live ({describe_refs(pods)}: {describe_all(one.window.peak)})"
+        pods = describe_refs({uid: ref for uid, ref in one.refs.items() if ref.kind == "Pod"})
+        return f"{one.job.ref} is suspended, but pods {pods} ({describe_all(one.window.peak)}) live on{pause}"
     if one.cause == _UNADMITTED:
-        return f"is not suspended, though Workload {describe_refs(one.refs)} is not admitted"
-    return "is not suspended, though spec.suspend is true"
+        return f"{one.job.ref} is not suspended{pause}, though Workload {describe_refs(one.refs)} is not admitted"
+    return f"{one.job.ref} is not suspended{pause}, though spec.suspend is true"
