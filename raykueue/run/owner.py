@@ -42,20 +42,28 @@ class Owner:
         self._on_failure = on_failure
         self._loop = asyncio.new_event_loop()
         self._leases = Leases(self._change_settings)
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[LiveRun] | None = None
         self._server = Server(self.socket, self._handle, self._gone)
         self._closing: asyncio.Event = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._serve, name="raykueue-owner", daemon=True)
         self._listening = threading.Event()
+        self._deaf: OSError | None = None
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Begins to listen.
+
+        Raises:
+            InfraError: it can't.
+        """
         self._thread.start()
         self._listening.wait()
+        if self._deaf is not None:
+            self._thread.join()
+            raise InfraError(f"the owner can't listen at {self.socket}: {self._deaf}") from self._deaf
 
     def close(self) -> None:
-        """Ends recorder and cluster, if there are any, and stops listening."""
+        """Ends recorder and cluster, if there are any, and stops listening. A start that is under way is given up."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join()
@@ -70,13 +78,17 @@ class Owner:
             self._loop.close()
 
     async def _serve_until_closed(self) -> None:
-        await self._server.start()
-        self._listening.set()
+        try:
+            await self._server.start()
+        except OSError as error:
+            self._deaf = error
+            return
+        finally:
+            self._listening.set()
         await self._closing.wait()
         await self._server.stop()
-        # A cluster that is just being brought up must be there to be ended.
-        async with self._opening:
-            pass
+        # A cluster that is just being brought up must be there to be ended, and a change of settings must be over.
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
     async def _handle(self, peer: Peer, do: str, arguments: Message) -> dict[str, Any]:
         match do:
@@ -103,20 +115,30 @@ class Owner:
         task.add_done_callback(self._tasks.discard)
 
     async def _opened(self) -> LiveRun:
-        async with self._opening:
-            if self.failure is not None:
-                raise self.failure
-            if self._closing.is_set():
-                raise ClusterError("the run is ending")
-            if self.run is None:
-                try:
-                    self.run = await asyncio.to_thread(
-                        LiveRun.open, self._options, self._folder, self._log, self._component_died
-                    )
-                except InfraError as error:
-                    self.failure = error
-                    raise
-            return self.run
+        if self.failure is not None:
+            raise self.failure
+        if self._closing.is_set():
+            raise ClusterError("the run is ending")
+        if self._opening is None:
+            self._opening = self._loop.create_task(self._open())
+        # Whoever asked first may die meanwhile: the start goes on for the others, and no second one begins.
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> LiveRun:
+        try:
+            self.run = await asyncio.to_thread(
+                LiveRun.open, self._options, self._folder, self._say, self._component_died
+            )
+        except InfraError as error:
+            self.failure = error
+            raise
+        return self.run
+
+    def _say(self, line: str) -> None:
+        # Progress of a start, told every 15 s at least while something is built: the way out of it, too.
+        if self._closing.is_set():
+            raise ClusterError("the run was ended while its cluster was being started")
+        self._log(line)
 
     async def _change_settings(self, settings: Settings) -> None:
         assert self.run is not None

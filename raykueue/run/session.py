@@ -15,6 +15,8 @@ from raykueue.run.wire import Connection
 
 CLUSTER_SECONDS = 45 * 60.0
 """A first run builds every binary: about 15 minutes on two cores."""
+COMPONENT_SECONDS = 120.0
+"""To end a component or start it: longer than the owner waits for it to be ready, so that it can say why it isn't."""
 LEASE_SECONDS = 30 * 60.0
 """Until every other test has let go of the cluster."""
 
@@ -24,12 +26,16 @@ class Session:
 
     def __init__(self, owner: Path) -> None:
         self._owner = Connection(owner, error=ClusterError)
-        about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
+        try:
+            about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
+            self.api = Api(load_access(Path(about["kubeconfig"])))
+            self.recording = Recording(Path(about["recorder"]))
+        except BaseException:
+            self._owner.close()
+            raise
         self.pair: Mapping[str, str] = about["pair"]
         self.tier: str = about["tier"]
         self.journals = Path(about["journals"])
-        self.api = Api(load_access(Path(about["kubeconfig"])))
-        self.recording = Recording(Path(about["recorder"]))
         self.ray = SimulatedRay(Path(about["ray"]))
         self._socket = owner
 
@@ -59,11 +65,11 @@ class Lease:
 
     def kill(self, component: str) -> None:
         """Ends a component abruptly, and leaves it down."""
-        self._connection.call("kill", component=component)
+        self._connection.call("kill", timeout_s=COMPONENT_SECONDS, component=component)
 
     def start_component(self, component: str) -> None:
         """Starts it again."""
-        self._connection.call("start_component", component=component)
+        self._connection.call("start_component", timeout_s=COMPONENT_SECONDS, component=component)
 
     def release(self) -> None:
         """Gives it back."""

@@ -225,11 +225,15 @@ class Server:
     async def start(self) -> None:
         """Begins to listen; a socket file left by a dead server is replaced."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._path.unlink(missing_ok=True)
-        with _address(self._path) as address:
-            listener.bind(address)
-        self._path.chmod(0o600)  # before anybody can connect: start_unix_server calls listen()
-        self._server = await asyncio.start_unix_server(self._connected, sock=listener, limit=LINE_BYTES)
+        try:
+            self._path.unlink(missing_ok=True)
+            with _address(self._path) as address:
+                listener.bind(address)
+            self._path.chmod(0o600)  # before anybody can connect: start_unix_server calls listen()
+            self._server = await asyncio.start_unix_server(self._connected, sock=listener, limit=LINE_BYTES)
+        except BaseException:
+            listener.close()
+            raise
 
     async def stop(self) -> None:
         """Hangs up on everybody."""
