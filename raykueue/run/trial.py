@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from raykueue.run.manifests import load, load_one
 from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL, Names
 from raykueue.run.queue import Queue
 from raykueue.run.recorder.scopes import ScopeNames
-from raykueue.run.session import Session
+from raykueue.run.session import Lease, Session
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
 DEFAULT_GRACE_SECONDS = 30
@@ -34,8 +36,9 @@ DEFAULT_GRACE_SECONDS = 30
 class Trial:
     """What one test has of the cluster."""
 
-    def __init__(self, session: Session, test: str, timeouts: Timeouts = DEFAULT) -> None:
+    def __init__(self, session: Session, lease: Lease, test: str, timeouts: Timeouts = DEFAULT) -> None:
         self.session = session
+        self.lease = lease
         self.test = test
         self.names = Names(uuid.uuid4().hex[:6])
         self.jobs: list[Job] = []
@@ -60,12 +63,16 @@ class Trial:
     def queue(self, manifest: str) -> Queue:
         """Makes everything in a manifest of queues, under this scope's names, and waits until Kueue would admit."""
         documents = [self.names.rename(document) for document in load(manifest)]
+        local = next((document for document in documents if document["kind"] == "LocalQueue"), None)
+        if local is None:
+            raise UsageError(f"manifest {manifest} has no LocalQueue, so no job could be submitted to it")
         self._open()
         namespace = {"metadata": {"name": self.names.namespace, "labels": {SCOPE_LABEL: self.names.scope}}}
         self._create({"apiVersion": "v1", "kind": "Namespace", **namespace})
         for document in documents:
             self._create(document)
-        local = next(document for document in documents if document["kind"] == "LocalQueue")
+            if document["kind"] == "AdmissionCheck":
+                self._answer_for(document)
         name, cluster_queue = local["metadata"]["name"], local["spec"]["clusterQueue"]
         return Queue(self.feed, cluster_queue, name, self.names.namespace, self._timeouts).until_active()
 
@@ -88,7 +95,8 @@ class Trial:
             later_than: creates it in a later second than this job, since creation times have whole seconds only, and
                 Kueue orders jobs of equal priority by them.
         """
-        body = load_one(manifest, "RayJob") if isinstance(manifest, str) else dict(manifest)
+        feed = self.feed
+        body = load_one(manifest, "RayJob") if isinstance(manifest, str) else copy.deepcopy(dict(manifest))
         labels = body["metadata"].setdefault("labels", {})
         if priority is not None:
             labels[PRIORITY_LABEL] = priority
@@ -101,10 +109,21 @@ class Trial:
         if later_than is not None:
             _wait_for_a_later_second(later_than)
         stored = create(self.session.api, self.names.rename(body))
-        history = History(self.feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
+        history = History(feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
         job = Job(history, self.session.api, self.session.ray, stored, self._timeouts)
         self.jobs.append(job)
         return job
+
+    def let_through(self, job: Job) -> None:
+        """Passes every admission check of the job's Workload, as their controllers would."""
+        workload = job.history.workload()
+        if workload is None:
+            raise UsageError(f"{job} has no Workload yet, so no check to pass")
+        now = {"state": "Ready", "message": "passed by the test", "lastTransitionTime": _now()}
+        checks = [{**check, **now} for check in workload["status"].get("admissionChecks", ())]
+        name = workload["metadata"]["name"]
+        path = f"/apis/{workload['apiVersion']}/namespaces/{self.names.namespace}/workloads/{name}/status"
+        self.session.api.merge(path, {"status": {"admissionChecks": checks}})
 
     def end_jobs(self) -> None:
         """Deletes every job of the test, and waits until nothing is left of them.
@@ -167,12 +186,18 @@ class Trial:
         self.session.recording.slice(self.names.scope, path)
 
     def close(self) -> None:
-        """Removes what the test made, newest first; Kubernetes finishes that by itself."""
-        for path in reversed(self._created):
-            self.session.api.delete(path)
-        if self._feed is not None:
-            self.session.recording.close(self.names.scope)
+        """Removes what the test made, newest first; Kubernetes finishes that by itself.
+
+        Raises:
+            InfraError: something could not be removed; the rest is.
+        """
+        with contextlib.ExitStack() as stack:  # last in, first out
+            if self._feed is not None:
+                stack.callback(self.session.recording.close, self.names.scope)
+            for path in self._created:
+                stack.callback(self.session.api.delete, path)
             self._feed = None
+            self._created = []
 
     def _open(self) -> None:
         if self._feed is not None:
@@ -189,9 +214,19 @@ class Trial:
             )
         )
 
+    def _answer_for(self, check: Mapping[str, Any]) -> None:
+        """Plays the controller of an AdmissionCheck: Kueue admits nothing to a queue whose check nobody answers for."""
+        active = {"type": "Active", "status": "True", "reason": "Played", "message": "played by the test"}
+        status = {"status": {"conditions": [{**active, "lastTransitionTime": _now()}]}}
+        self.session.api.merge(f"{location(check)}/status", status)
+
     def _create(self, manifest: Mapping[str, Any]) -> None:
         create(self.session.api, manifest)
         self._created.append(location(manifest))
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _stop_slowly(rayjob: dict[str, Any], seconds: float) -> None:
