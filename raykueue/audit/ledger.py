@@ -7,12 +7,14 @@ there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from raykueue.audit.answers import Circumstances, Obligation, Problem
 from raykueue.audit.books.fold import Books
+from raykueue.audit.handovers import HandOver
 from raykueue.audit.order import Order
 from raykueue.audit.rules import RULES
+from raykueue.audit.rules.no_overlap import NoOverlap
 from raykueue.audit.scope import Scope, union
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.events import Barrier, Event, Gap, Marker, Record
@@ -62,12 +64,16 @@ class Ledger:
 
     def findings(self, scope: Scope) -> list[Finding]:
         """Findings of the scope's payers, jobs and queues, open ones included, oldest first."""
-        return [finding for finding in self._all() if scope.has(finding)]
+        return self._reviewed(scope.has)
 
     def unscoped(self, open_scopes: Iterable[Scope]) -> list[Finding]:
         """Findings that belong to none of these scopes; those of a forgotten scope were handed over already."""
         known = union(open_scopes)
-        return [finding for finding in self._all() if not known.has(finding)]
+        return self._reviewed(lambda finding: not known.has(finding))
+
+    def handovers(self, scope: Scope) -> list[HandOver]:
+        """Quota of the scope that was given to somebody while pods that had it before still lived, oldest first."""
+        return [one for rule in self._rules if isinstance(rule, NoOverlap) for one in rule.handovers(scope)]
 
     def problems(self, scope: Scope) -> list[Problem]:
         """What spoils the record for this scope: gaps and late events while it existed, pods of nobody in it."""
@@ -98,9 +104,12 @@ class Ledger:
         for name in scope.namespaces:
             self._since.pop(name, None)
 
-    def _all(self) -> list[Finding]:
-        found = [finding for rule in self._rules for finding in rule.findings()]
-        return sorted(found, key=lambda f: (f.begin.rev, f.rule, f.id))
+    def _reviewed(self, wanted: Callable[[Finding], bool]) -> list[Finding]:
+        """Those wanted, after every rule has seen them together."""
+        found = [finding for rule in self._rules for finding in rule.findings() if wanted(finding)]
+        for rule in self._rules:
+            found = rule.review(found)
+        return sorted(filter(wanted, found), key=lambda f: (f.begin.rev, f.rule, f.id))
 
 
 def _late(event: Event, folded: int) -> Problem:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from raykueue.audit.rules.books_match import BooksMatch
 from raykueue.audit.rules.finished_stays_finished import FinishedStaysFinished
+from raykueue.audit.rules.no_overlap import NoOverlap
 from raykueue.audit.rules.no_survivors import NoSurvivors
+from raykueue.audit.rules.nothing_left import NothingLeft
 from raykueue.audit.rules.one_workload import OneWorkload
 from raykueue.audit.rules.placed_as_assigned import PlacedAsAssigned
 from raykueue.audit.rules.pods_covered import PodsCovered
@@ -17,11 +19,13 @@ RULES: tuple[type[Rule], ...] = (
     BooksMatch,
     PodsCovered,
     NoSurvivors,
+    NoOverlap,
     QuotaRespected,
     OneWorkload,
     SuspendedMeansEmpty,
     FinishedStaysFinished,
     PlacedAsAssigned,
+    NothingLeft,
     ReleasedInTime,
 )
 """In the order in which they are told of a change."""

@@ -56,6 +56,14 @@ class Rule(ABC):
     def findings(self) -> Iterable[Finding]:
         """All so far, open ones included, in no order."""
 
+    def review(self, found: list[Finding]) -> list[Finding]:
+        """Looks at the findings of all rules together: may add its own, and say what belongs to what. Changes nothing.
+
+        Every rule is asked in turn, with what those before it returned. Blame once: what another finding already
+        accounts for is `part_of` it.
+        """
+        return found
+
     def obligations(self, scope: Scope) -> Iterable[Obligation]:  # noqa: ARG002 - most rules wait for nothing
         """What the rule still waits for in a scope."""
         return ()
