@@ -6,7 +6,7 @@ import contextlib
 
 import psutil
 
-from raykueue.clusters.embedded.folder import ClusterFolder
+from raykueue.clusters.embedded.folder import ClusterFolder, ends_within
 from raykueue.clusters.embedded.keeping import REQUEST_SECONDS, Keeping
 from raykueue.errors import ClusterError, ClusterLocked
 
@@ -43,9 +43,7 @@ def _end_keeper(folder: ClusterFolder) -> None:
         return
     with contextlib.suppress(ClusterError):  # it does not answer; then its time is up, too
         Keeping(folder.path).stop()
-    try:
-        keeper.wait(REQUEST_SECONDS)
-    except psutil.TimeoutExpired:
+    if not ends_within(keeper, REQUEST_SECONDS):
         with contextlib.suppress(psutil.NoSuchProcess):
             keeper.kill()
-            keeper.wait(REQUEST_SECONDS)
+        ends_within(keeper, REQUEST_SECONDS)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -36,3 +39,16 @@ def test_ports_of_a_running_cluster_are_taken_over_without_a_look() -> None:
     ports.restore({"etcd": 1})
     assert ports("etcd") == 1
     assert ports("other") != 1
+
+
+def test_threads_that_ask_for_one_purpose_at_once_get_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports, together = Ports(), threading.Barrier(2, timeout=0.2)
+
+    def both_look(_port: int) -> bool:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait()  # passed only if both look at the same time
+        return True
+
+    monkeypatch.setattr(ports_module, "_is_free", both_look)
+    with ThreadPoolExecutor(2) as pool:
+        assert len(set(pool.map(ports, ["ray dashboard"] * 2))) == 1

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,12 @@ PORTS = {"kueue-system/kueue-webhook-service": 12345}
 
 @pytest.fixture
 def etcd() -> Iterator[psutil.Process]:
+    with running() as process:
+        yield process
+
+
+@contextmanager
+def running() -> Iterator[psutil.Process]:
     with subprocess.Popen(sleeper()) as process:
         yield psutil.Process(process.pid)
         process.kill()
@@ -105,7 +112,7 @@ def test_an_etcd_that_is_gone_is_no_state(state: SavedState, cluster: Path, etcd
 
 
 def test_the_first_of_several_that_save_at_once_wins(
-    state: SavedState, cluster: Path, etcd: psutil.Process, monkeypatch: pytest.MonkeyPatch
+    state: SavedState, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = threading.Barrier(2, timeout=10)
     whole = Path.rename
@@ -119,7 +126,8 @@ def test_the_first_of_several_that_save_at_once_wins(
 
     def save(port: int) -> None:
         try:
-            state.save(cluster, etcd.pid, {"a/b": port})
+            with running() as etcd:
+                state.save(cluster, etcd.pid, {"a/b": port})
         except BaseException as error:  # noqa: BLE001 - it is the test's
             failed.append(error)
 

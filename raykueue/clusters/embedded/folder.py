@@ -20,6 +20,8 @@ from raykueue.errors import ClusterError, ClusterLocked, UsageError
 
 _SAME_START_SECONDS = 2.0
 """A pid whose process started at another time is somebody else's by now."""
+_END_SECONDS = 10.0
+"""To end a process that was killed."""
 _BEGIN_SECONDS = 60.0
 """Between making a folder and taking its lock, on the busiest machine."""
 _LOCK, _HOLDER = "lock", "holder.json"
@@ -120,18 +122,18 @@ class ClusterFolder:
         still has the lock that others look at.
 
         Raises:
-            ClusterError: the cluster is alive.
+            ClusterError: the cluster is alive, or one of its processes can't be ended.
         """
         if self.alive():
             raise ClusterError(f"cluster {self.name} is running; `raykueue down {self.name}` ends it")
-        ended = []
-        for name, about in _read(self.path / "state.json").get("components", {}).items():
-            process = _process(about)
-            if process is not None:
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-                    process.wait(10)
-                ended.append(name)
+        components = _read(self.path / "state.json").get("components", {})
+        ended = {name: process for name, about in components.items() if (process := _process(about)) is not None}
+        for process in ended.values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        for name, process in ended.items():
+            if not ends_within(process, _END_SECONDS):
+                raise ClusterError(f"{name} of cluster {self.name} (pid {process.pid}) was killed, but does not end")
         for left in self.path.glob("*"):
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left, ignore_errors=True)
@@ -139,7 +141,7 @@ class ClusterFolder:
                 left.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.path.rmdir()
-        return ended
+        return list(ended)
 
 
 def clusters() -> list[ClusterFolder]:
@@ -159,6 +161,23 @@ def reclaim_dead() -> dict[str, list[str]]:
         except ClusterLocked:
             continue
     return gone
+
+
+def ends_within(process: psutil.Process, seconds: float) -> bool:
+    """Waits until a process is over. A zombie is: in a container without an init it may stay one for ever."""
+    deadline = time.monotonic() + seconds
+    while _runs(process):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _is_beginning(path: Path) -> bool:

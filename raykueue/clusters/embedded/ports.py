@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+import threading
 
 from raykueue.errors import ClusterError
 
@@ -15,10 +16,11 @@ _TRIES = 200
 
 
 class Ports:
-    """Hands out each port once, by purpose."""
+    """Hands out each port once, by purpose; for any number of threads."""
 
     def __init__(self) -> None:
         self._by_purpose: dict[str, int] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, purpose: str) -> int:
         """The port for `purpose`: free when first asked for, the same ever after.
@@ -26,13 +28,15 @@ class Ports:
         Raises:
             ClusterError: none was found.
         """
-        if purpose not in self._by_purpose:
-            self._by_purpose[purpose] = self._find()
-        return self._by_purpose[purpose]
+        with self._lock:
+            if purpose not in self._by_purpose:
+                self._by_purpose[purpose] = self._find()
+            return self._by_purpose[purpose]
 
     def table(self) -> dict[str, int]:
         """All ports handed out, by purpose."""
-        return dict(self._by_purpose)
+        with self._lock:
+            return dict(self._by_purpose)
 
     def restore(self, table: dict[str, int]) -> None:
         """Takes over the ports of a cluster that runs already."""
