@@ -5,5 +5,6 @@ pytest_plugins = [
     "fixtures.gates",
     "fixtures.owner",
     "fixtures.trial",
+    "fixtures.rows",
     "fixtures.verdicts",
 ]

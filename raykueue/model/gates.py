@@ -132,6 +132,20 @@ GATES: tuple[Gate, ...] = (
         "every pod carries the name of its PodSet",
     ),
     Gate(
+        "finished-child-suspended",
+        "kueue",
+        (Range("0.15.0", "0.15.3"), Range("0.15.4", "0.16.0-0"), Range("0.16.1")),
+        "kueue pkg/controller/jobframework/reconciler.go:722@v0.15.8, :790@v0.16.9, :766-788, :848-863@v0.19.2",
+        "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event",
+    ),
+    Gate(
+        "sidecar-mode",
+        "kuberay",
+        _from("1.5.0"),
+        "kuberay ray-operator/apis/ray/v1/rayjob_types.go@v1.5.1",
+        "the submitter can be a container of the head pod",
+    ),
+    Gate(
         "validation-failed",
         "kuberay",
         _from("1.5.0"),
@@ -158,6 +172,13 @@ GATES: tuple[Gate, ...] = (
         _from("1.6.0"),
         "kuberay ray-operator/pkg/features/features.go:65@v1.6.2",
         "spec.deletionStrategy works without setting the gate RayJobDeletionPolicy",
+    ),
+    Gate(
+        "deletion-rule-on-failed",
+        "kuberay",
+        _from("1.6.0"),
+        "kuberay ray-operator/apis/ray/v1/rayjob_types.go:159-161@v1.6.2 (kuberay#4262)",
+        "a deletion rule can have jobDeploymentStatus Failed as its condition",
     ),
 )
 

@@ -20,10 +20,19 @@ DEADLINE_S = 40.0
 class RayControl(Protocol):
     """What every kind of Ray offers to a test."""
 
-    def finish(self, namespace: str, name: str, exit_code: int = 0, *, when_running: bool = False) -> dict[str, Any]:
+    def finish(
+        self,
+        namespace: str,
+        name: str,
+        exit_code: int = 0,
+        *,
+        when_running: bool = False,
+        after_read: bool = False,
+    ) -> dict[str, Any]:
         """Ends the Ray job of a RayJob: SUCCEEDED for exit code 0, else FAILED; then its submitter ends.
 
-        `when_running`: if it doesn't run yet, as soon as it does; then the answer is empty.
+        `when_running`: if it doesn't run yet, as soon as it does; then the answer is empty. `after_read`: where a Ray
+        can do that, the submitter ends only once KubeRay has read the terminal state.
 
         Raises:
             UsageError: it doesn't run; the message tells what it does.

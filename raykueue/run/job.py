@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from raykueue.errors import UsageError, WaitFailed
 from raykueue.kube.client import Api
+from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
 from raykueue.model.requests import effective, live
 from raykueue.model.views import condition, labels, status
 from raykueue.model.workloads import charge, holds
 from raykueue.ray.control import RayControl
+from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
 from raykueue.run.resources import Resources
 from raykueue.run.states import Gone, State
@@ -90,9 +93,12 @@ class Job:
         """What happened to it from its first admission on, in order: [Admitted, Running, Evicted("Preempted"), …]."""
         return self.history.story()
 
-    def finish(self, exit_code: int = 0) -> Job:
-        """Ends the Ray job: SUCCEEDED for exit code 0, FAILED for any other."""
-        self._ray.finish(self.namespace, self.name, exit_code)
+    def finish(self, exit_code: int = 0, *, after_read: bool = False) -> Job:
+        """Ends the Ray job: SUCCEEDED for exit code 0, FAILED for any other.
+
+        `after_read`: its submitter ends only once KubeRay has read that.
+        """
+        self._ray.finish(self.namespace, self.name, exit_code, after_read=after_read)
         return self
 
     def stop(self) -> Job:
@@ -102,8 +108,29 @@ class Job:
 
     def delete(self) -> Job:
         """Deletes the RayJob, as `kubectl delete` does."""
-        self._api.delete(f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}")
+        self._api.delete(self._path)
         return self
+
+    def edit(self, patch: Mapping[str, Any]) -> Job:
+        """Changes the RayJob, as `kubectl patch --type merge` does."""
+        self._api.merge(self._path, patch)
+        return self
+
+    def suspend(self) -> Job:
+        """Makes it give its pods back: by its own `spec.suspend`, or, if it is queued, by deactivating its Workload."""
+        return self._pause(True)
+
+    def resume(self) -> Job:
+        """Undoes `suspend`."""
+        return self._pause(False)
+
+    def end(self, outcome: Outcome) -> Afterwards:
+        """Brings the job to this end, waits for it, and tells what comes after it.
+
+        Raises:
+            WaitFailed: it does not end.
+        """
+        return conclude(self, outcome, self._timeouts.state)
 
     @property
     def job_status(self) -> str:
@@ -184,20 +211,37 @@ class Job:
             ) from None
         return self
 
+    @property
+    def said(self) -> str:
+        """What KubeRay says of it, in one line."""
+        job = self.history.rayjob()
+        if job is None:
+            return "gone" if self.history.is_in(Gone) else "not seen yet"
+        return _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) or "without a status yet"
+
+    @property
+    def _path(self) -> str:
+        return f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}"
+
+    def _pause(self, pause: bool) -> Job:
+        workload = self.history.workload()
+        if workload is None:
+            return self.edit({"spec": {"suspend": pause}})
+        name = workload["metadata"]["name"]
+        path = f"/apis/kueue.x-k8s.io/v1beta1/namespaces/{self.namespace}/workloads/{name}"
+        self._api.merge(path, {"spec": {"active": not pause}})
+        return self
+
     def _status(self) -> dict[str, Any]:
         if self.history.is_in(Gone):
             raise UsageError(f"{self} is gone, and its status with it; ask before it is deleted")
         return dict(status(self.history.rayjob() or self.manifest))
 
     def _failed(self, state: State, why: str, began: float) -> str:
-        job, workload = self.history.rayjob(), self.history.workload()
-        about = (
-            _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) if job is not None else ""
-        )
-        unsaid = "gone" if self.history.is_in(Gone) else "no status yet"
+        workload = self.history.workload()
         lines = [
             f"{self}: wanted {state}, {why} (waited {time.monotonic() - began:.1f} s)",
-            f"  RayJob:   {about or unsaid}",
+            f"  RayJob:   {self.said}",
             f"  Workload: {_conditions(workload) if workload is not None else 'none'}",
             f"  pods:     {_pods(self.history.pods())}",
             f"  story:    {self.story()}",

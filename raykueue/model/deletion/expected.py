@@ -1,0 +1,120 @@
+"""What a row is expected to come to: it is refused, or it runs, ends, and leaves exactly this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+KUBERAY_SECONDS = 4.0
+"""KubeRay acts at most its requeue of 3 s after something is due, and 1 s more since endTime has whole seconds only
+(rayjob_controller.go:39, :1703@v1.6.2: it asks to be called 2 s after that)."""
+COLLECTING_SECONDS = 5.0
+"""Pods follow their owner, by garbage collection or by the RayCluster's controller."""
+
+By: TypeAlias = Literal["API server", "Kueue", "KubeRay"]
+
+
+class Part(StrEnum):
+    """What may be left of a job."""
+
+    HEAD = "head"
+    WORKERS = "workers"
+    SUBMITTER = "submitter"
+    """The batch Job and its pods, which have ended."""
+    CLUSTER = "RayCluster"
+    RAYJOB = "RayJob"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Somebody refuses the RayJob."""
+
+    by: By
+    field: str
+    """Of the RayJob, as the refusal names it; empty if it names none."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the RayJob says that it ended."""
+
+    deployment: str
+    """jobDeploymentStatus"""
+    job: str
+    """jobStatus"""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A part goes: so long after status.endTime, and by whose hand."""
+
+    seconds: int
+    by: Literal["KubeRay", "Kueue"] = "KubeRay"
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """A finding of the ledger that the row forces: it must appear, and last at least so long."""
+
+    rule: str
+    cause: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a row comes to on one pair. With a refusal, everything after it is empty."""
+
+    source: str
+    """Where it is read: file@version."""
+    needs: tuple[str, ...] = ()
+    """Gates (`raykueue/model/gates.py`) without which the row does not apply."""
+    refusal: Refusal | None = None
+    status: Status = Status("", "")
+    parts: frozenset[Part] = frozenset()
+    """What there is when the job ends."""
+    goes: Mapping[Part, Due] = field(default_factory=dict)
+    forces: tuple[Forced, ...] = ()
+    remark: str = ""
+    """What a user should know of it."""
+
+    @property
+    def kept(self) -> frozenset[Part]:
+        """What is left for ever."""
+        return self.parts - self.goes.keys()
+
+    @property
+    def patience(self) -> float:
+        """Seconds after status.endTime until which everything that goes is gone."""
+        return max((latest(part, due) for part, due in self.goes.items()), default=0.0)
+
+    @property
+    def watch(self) -> float:
+        """Seconds after status.endTime until which what is kept must be seen to stay; 0: nobody could take it."""
+        if not self.kept & {Part.HEAD, Part.WORKERS, Part.CLUSTER}:
+            return 0.0
+        return max((due.seconds for due in self.goes.values()), default=0) + KUBERAY_SECONDS
+
+    def untimely(self, went: Mapping[Part, float]) -> list[str]:
+        """What went too early, too late, or before what should go first; `went`: seconds after status.endTime."""
+        told = []
+        for part, due in self.goes.items():
+            if part in went and not due.seconds <= went[part] <= latest(part, due):
+                when = f"{due.seconds} s to {latest(part, due):g} s after status.endTime"
+                told.append(f"{part} went {went[part]:.2f} s after status.endTime, expected {when}, by {due.by}")
+        for first, before in self.goes.items():
+            for second, after in self.goes.items():
+                both = first in went and second in went
+                if both and before.seconds < after.seconds and went[first] > went[second]:
+                    told.append(f"{first} went after {second}, though it is due {before.seconds} s after the end")
+        return told
+
+
+def latest(part: Part, due: Due) -> float:
+    """Seconds after status.endTime until which it must go."""
+    follows = due.by == "Kueue" or part in (Part.HEAD, Part.WORKERS, Part.SUBMITTER)
+    return due.seconds + KUBERAY_SECONDS + (COLLECTING_SECONDS if follows else 0.0)

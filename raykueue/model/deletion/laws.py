@@ -1,0 +1,185 @@
+"""What the products do with a row, as their sources say and as was seen: who refuses it, and what is deleted when.
+
+Files are KubeRay's in ray-operator/ unless they begin with "kueue". Where something seen differs from what is read in
+the sources, it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from raykueue.model.deletion.dimensions import STAGE_SECONDS, Mode, Outcome, Policy, Row, Shape
+from raykueue.model.deletion.expected import Due, Expected, Forced, Part, Refusal, Status
+from raykueue.model.deletion.mistakes import MISTAKES
+from raykueue.model.gates import gate
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Rows that somebody refuses."""
+
+    applies: Callable[[Row], bool]
+    refusal: Refusal
+    source: str
+    needs: tuple[str, ...] = ()
+
+
+REFUSALS: tuple[Law, ...] = (
+    Law(
+        lambda row: row.queued and not row.shutdown,
+        Refusal(
+            "Kueue", "spec.shutdownAfterJobFinishes", "a kueue managed job should delete the cluster after finishing"
+        ),
+        "kueue pkg/controller/jobs/rayjob/rayjob_webhook.go:139@v0.19.2",
+    ),
+    Law(
+        lambda row: not row.gate,
+        Refusal("KubeRay", "", "RayJobDeletionPolicy feature gate must be enabled to use DeletionStrategy"),
+        "controllers/ray/utils/validation.go:506@v1.6.2",
+        ("validation-failed",),
+    ),
+    Law(
+        lambda row: row.shape.by_rules and row.shutdown,
+        Refusal(
+            "KubeRay",
+            "",
+            "The RayJob spec is invalid: spec.shutdownAfterJobFinishes and spec.deletionStrategy.deletionRules are "
+            "mutually exclusive",
+        ),
+        "controllers/ray/utils/validation.go:513-515@v1.6.2; so no rule can be used with Kueue (kueue#3994)",
+        ("validation-failed",),
+    ),
+    Law(
+        lambda row: row.policy is Policy.DELETE_NONE and not row.shape.by_rules and row.shutdown,
+        Refusal(
+            "KubeRay",
+            "",
+            "The RayJob spec is invalid: shutdownAfterJobFinshes is set to 'true' while deletion policy is "
+            "'DeleteNone'",  # the spelling is theirs
+        ),
+        "controllers/ray/utils/validation.go:703-705@v1.6.2",
+        ("validation-failed",),
+    ),
+)
+"""The first that applies decides: admission comes before KubeRay's own validation."""
+
+_SHAPE_NEEDS = {
+    Shape.POLICY: ("legacy-deletion-policy",),
+    Shape.STRATEGY: ("deletion-strategy",),
+    Shape.RULES: ("deletion-strategy",),
+    Shape.STAGES: ("deletion-strategy",),
+    Shape.FAILED_RULE: ("deletion-rule-on-failed",),
+}
+_STATUS = {
+    Outcome.SUCCEEDED: Status("Complete", "SUCCEEDED"),
+    Outcome.FAILED: Status("Failed", "FAILED", "AppFailed"),
+    Outcome.STOPPED: Status("Complete", "STOPPED"),
+    Outcome.DEADLINE_INITIALIZING: Status("Failed", "", "DeadlineExceeded"),
+    Outcome.DEADLINE_RUNNING: Status("Failed", "RUNNING", "DeadlineExceeded"),
+    Outcome.RETRIES_USED_UP: Status("Failed", "FAILED", "AppFailed"),
+}
+_SOURCES = {
+    Shape.SHUTDOWN: "controllers/ray/rayjob_controller.go:1367-1409@v1.6.2",
+    Shape.POLICY: "controllers/ray/rayjob_controller.go:345-408@v1.3.2",
+    Shape.STRATEGY: "controllers/ray/rayjob_controller.go:1323-1364@v1.6.2",
+    Shape.RULES: "controllers/ray/rayjob_controller.go:1265-1320@v1.6.2",
+    Shape.FAILED_RULE: "controllers/ray/rayjob_controller.go:1265-1320@v1.6.2",
+    Shape.STAGES: "controllers/ray/rayjob_controller.go:1265-1320, :1537@v1.6.2",
+}
+_CLUSTER = (Part.CLUSTER, Part.HEAD, Part.WORKERS)
+
+
+def expected(row: Row, pair: Mapping[str, str]) -> Expected:
+    """What the row comes to on this pair."""
+    if row.mistake:
+        mistake = MISTAKES[row.mistake]
+        return Expected(mistake.source, mistake.needs, mistake.refusal)
+    shape = _SHAPE_NEEDS.get(row.shape, ())
+    for law in REFUSALS:
+        if law.applies(row):
+            return Expected(law.source, (*shape, *law.needs), law.refusal)
+    parts = _parts(row)
+    goes = {part: due for part, due in _goes(row, pair).items() if part in parts}
+    return Expected(
+        source=_SOURCES[row.shape],
+        needs=(*shape, *_mode_needs(row)),
+        status=_STATUS[row.outcome],
+        parts=parts,
+        goes=goes,
+        forces=_forces(row, goes),
+        remark=_remark(row, goes),
+    )
+
+
+def needs_gate_set(row: Row, pair: Mapping[str, str]) -> bool | None:
+    """How KubeRay's feature gate RayJobDeletionPolicy must be set for the row; None: as it is by default."""
+    if row.shape is Shape.SHUTDOWN or row.mistake:
+        return None
+    by_default = gate("deletion-strategy-default").open_for(pair)
+    return None if row.gate == by_default else row.gate
+
+
+def acts(row: Row) -> bool:
+    """Whether anything is deleted after this outcome."""
+    if row.policy is Policy.DELETE_NONE:
+        return False
+    status = _STATUS[row.outcome]
+    match row.shape:
+        case Shape.SHUTDOWN:
+            return row.shutdown
+        case Shape.POLICY:
+            return True
+        case Shape.FAILED_RULE:
+            return status.deployment == "Failed"
+        case Shape.STRATEGY | Shape.RULES | Shape.STAGES:
+            return status.job in ("SUCCEEDED", "FAILED")
+
+
+def _goes(row: Row, pair: Mapping[str, str]) -> dict[Part, Due]:
+    if not acts(row):
+        return {}
+    due = Due(row.ttl)
+    if row.shape is Shape.STAGES:
+        workers, cluster, itself = (Due(seconds) for seconds in STAGE_SECONDS)
+        return {
+            Part.WORKERS: workers,
+            Part.HEAD: cluster,
+            Part.CLUSTER: cluster,
+            Part.SUBMITTER: itself,
+            Part.RAYJOB: itself,
+        }
+    match row.policy:
+        case Policy.DELETE_SELF:
+            return dict.fromkeys(Part, due)
+        case Policy.DELETE_WORKERS:
+            # KubeRay keeps the head; Kueue then suspends the cluster of a job that has finished, whole.
+            suspended = row.queued and gate("finished-child-suspended").open_for(pair)
+            return {Part.WORKERS: due} | ({Part.HEAD: Due(row.ttl, "Kueue")} if suspended else {})
+        case _:
+            return dict.fromkeys(_CLUSTER, due)
+
+
+def _parts(row: Row) -> frozenset[Part]:
+    submitter = row.mode is Mode.K8S_JOB and row.outcome is not Outcome.DEADLINE_INITIALIZING
+    return frozenset(Part) if submitter else frozenset(Part) - {Part.SUBMITTER}
+
+
+def _forces(row: Row, goes: Mapping[Part, Due]) -> tuple[Forced, ...]:
+    """Quota is given back when the job ends, so a TTL is time in which nobody pays for its pods."""
+    if not row.queued or not row.ttl or not goes:
+        return ()
+    cause = "finished/head-kept" if row.policy is Policy.DELETE_WORKERS else "finished/clean-up"
+    return (Forced("no-survivors", cause, row.ttl - 1.0),)  # endTime has whole seconds only
+
+
+def _mode_needs(row: Row) -> tuple[str, ...]:
+    if row.mode is not Mode.SIDECAR:
+        return ()
+    return ("sidecar-mode", "sidecar-submitter-charged") if row.queued else ("sidecar-mode",)
+
+
+def _remark(row: Row, goes: Mapping[Part, Due]) -> str:
+    if row.policy in (Policy.NONE, Policy.DELETE_NONE) or goes:
+        return ""
+    return "nothing is deleted, and nothing says so: the policy has no rule for this outcome (kuberay#5184)"

@@ -1,0 +1,129 @@
+"""The end of a job and what comes after it: how it is brought about, what is left, and when what is gone went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from raykueue.errors import WaitFailed
+from raykueue.model.deletion.dimensions import Mode, Outcome
+from raykueue.model.deletion.expected import Expected, Part, Status
+from raykueue.model.deletion.observed import End, end, left, went
+from raykueue.run.states import Running, ValidationFailed
+
+if TYPE_CHECKING:
+    from raykueue.run.job import Job
+
+T = TypeVar("T")
+
+
+class Afterwards:
+    """What becomes of a job that has ended."""
+
+    def __init__(self, job: Job, ended: End) -> None:
+        self._job = job
+        self._ended = ended
+
+    @property
+    def status(self) -> Status:
+        """How the RayJob said that it ended, the first time that it did."""
+        return self._ended.status
+
+    @property
+    def end_time(self) -> float:
+        """status.endTime, in seconds since the epoch: whole ones."""
+        return self._ended.time
+
+    @property
+    def went(self) -> dict[Part, float]:
+        """When each part that is gone was told to go: seconds after status.endTime."""
+        feed, uid = self._job.history.feed, self._job.history.uid
+        return went(feed.events, uid)
+
+    def left_behind(self, about: Expected) -> frozenset[Part]:
+        """What is left of the job: exactly what is expected, once that is so and has stayed so; else the last.
+
+        What is expected to go has its time to go; what is expected to stay is watched for as long as anybody may
+        still take it.
+        """
+        feed, uid = self._job.history.feed, self._job.history.uid
+
+        def look(wanted: bool) -> Callable[[object], bool | None]:
+            return lambda _: True if (left(feed.events, uid) == about.kept) is wanted else None
+
+        if _within(lambda end: feed.wait(look(True), end), self._monotonic(about.patience)):
+            _within(lambda end: feed.wait(look(False), end), self._monotonic(about.watch))
+        return left(feed.events, uid)
+
+    def _monotonic(self, seconds_after_the_end: float) -> float:
+        return time.monotonic() + self._ended.time + seconds_after_the_end - time.time()
+
+
+def conclude(job: Job, outcome: Outcome, seconds: float) -> Afterwards:
+    """Brings a running job to this end, and waits for it.
+
+    Args:
+        job: it runs; for DEADLINE_INITIALIZING it need not, and its manifest has the deadline.
+        outcome: what becomes of it.
+        seconds: until KubeRay has written that it ended.
+
+    Raises:
+        WaitFailed: it does not end in time, or not at all.
+    """
+    match outcome:
+        case Outcome.SUCCEEDED:
+            job.finish()
+        case Outcome.FAILED:
+            _fail(job)
+        case Outcome.STOPPED:
+            job.stop()
+        case Outcome.DEADLINE_RUNNING:
+            job.edit({"spec": {"activeDeadlineSeconds": 1}})
+        case Outcome.DEADLINE_INITIALIZING:
+            pass
+        case Outcome.RETRIES_USED_UP:
+            attempts = len(job.moments(Running))
+            _fail(job)
+            _until_it_runs_again(job, attempts, seconds)
+            _fail(job)
+    feed, uid = job.history.feed, job.history.uid
+
+    def look(_: object) -> End | None:
+        if job.history.is_in(ValidationFailed):
+            raise WaitFailed(f"{job}: wanted its end ({outcome}), but its spec is invalid now: {job.said}")
+        return end(feed.events, uid)
+
+    try:
+        return Afterwards(job, feed.wait(look, time.monotonic() + seconds))
+    except TimeoutError:
+        raise WaitFailed(
+            f"{job}: wanted it to be Complete or Failed ({outcome}) within {seconds:g} s; it is {job.said}"
+        ) from None
+
+
+def _fail(job: Job) -> None:
+    # A sidecar that fails ends with 1, and KubeRay then tells a failed job from a failed submission by what it has read
+    # of the job before (rayjob_controller.go:1067-1080@v1.6.2).
+    job.finish(exit_code=1, after_read=job.manifest["spec"].get("submissionMode") == Mode.SIDECAR)
+
+
+def _until_it_runs_again(job: Job, attempts: int, seconds: float) -> None:
+    # By count: on an idle machine the next attempt may be there before we look.
+    def look(_: object) -> bool | None:
+        return True if len(job.moments(Running)) > attempts else None
+
+    try:
+        job.history.feed.wait(look, time.monotonic() + seconds)
+    except TimeoutError:
+        raise WaitFailed(
+            f"{job}: wanted it to be tried again and Running within {seconds:g} s; it is {job.said}, "
+            f"its story: {job.story()}"
+        ) from None
+
+
+def _within(wait: Callable[[float], bool], end: float) -> bool:
+    try:
+        return wait(end)
+    except TimeoutError:
+        return False
