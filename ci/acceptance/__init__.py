@@ -1,0 +1,1 @@
+"""Acceptance: everything that was promised, tried from a fresh clone."""
