@@ -23,7 +23,7 @@ class Calls:
         self.made: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *arguments: self.made.append((name, *arguments))
+        return lambda *arguments, **_options: self.made.append((name, *arguments))
 
 
 def job_in(feed: FakeFeed, calls: Calls | None = None, **seconds: float) -> Job:
@@ -88,7 +88,9 @@ def test_a_wait_that_has_become_hopeless_fails_at_once_with_wanted_last_seen_and
 def test_a_wait_ends_at_its_deadline_with_the_same_words() -> None:
     feed = FakeFeed()
     feed.write("RayJob", "job")
-    with pytest.raises(WaitFailed, match=r"wanted Admitted, not within 0.01 s(.|\n)*RayJob:   no status yet") as caught:
+    with pytest.raises(
+        WaitFailed, match=r"wanted Admitted, not within 0.01 s(.|\n)*RayJob:   without a status yet"
+    ) as caught:
         job_in(feed).until(Admitted, within=0.01)
     assert "Workload: none" in str(caught.value)
     assert "pending because" not in str(caught.value)
