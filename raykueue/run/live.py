@@ -16,7 +16,7 @@ from raykueue.clusters.embedded.cluster import EmbeddedCluster
 from raykueue.clusters.embedded.folder import ClusterFolder, reclaim_dead
 from raykueue.controllers.readiness import prove_controllers, prove_webhooks
 from raykueue.controllers.settings import DEFAULT, Settings
-from raykueue.errors import ClusterError, ComponentDied, UsageError
+from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
@@ -127,13 +127,7 @@ def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> Li
         raise ClusterError(f"no cluster {folder.name} is up; `raykueue up {folder.name}` starts one")
     about = folder.about
     has = about["pair"]
-    for product in ("kubernetes", "kueue", "kuberay"):
-        wanted = getattr(options, product)
-        if wanted is not None and wanted.removeprefix("v") != has[product]:
-            raise UsageError(
-                f"cluster {folder.name} runs {product} {has[product]}, but {wanted} was asked for; "
-                f"`raykueue down {folder.name}`, or leave the option away"
-            )
+    options.must_fit(has)
     pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
     assembly = assemble(Toolchain(versions), versions, pair)
     cluster = EmbeddedCluster(folder, assembly.binaries, assembly.kwok_sources, assembly.cache)

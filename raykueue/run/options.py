@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -50,3 +51,20 @@ class RunOptions:
         if self.profile not in PROFILES:
             raise UsageError(f"--profile {self.profile}: there are {', '.join(PROFILES)}")
         return self
+
+    def must_fit(self, pair: Mapping[str, str]) -> None:
+        """Whether the cluster that is attached to is what was asked for.
+
+        Args:
+            pair: the versions that it runs.
+
+        Raises:
+            UsageError: it runs others.
+        """
+        for product, runs in pair.items():
+            wanted = getattr(self, product)
+            if wanted is not None and wanted.removeprefix("v") != runs:
+                raise UsageError(
+                    f"cluster {self.reuse} runs {product} {runs}, but {wanted} was asked for; "
+                    f"`raykueue down {self.reuse}`, or leave the option away"
+                )
