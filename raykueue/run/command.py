@@ -98,6 +98,7 @@ def _up(arguments: argparse.Namespace) -> int:
             return _tell_up(folder, arguments, "was up already")
         live = bring_up(folder, pair, versions, to_stderr)
         try:
+            live.cluster.check()
             live.cluster.detach()
         except BaseException:
             live.cluster.stop()

@@ -66,10 +66,15 @@ class FakeCluster:
         self.cluster = self
         self.seconds = {"cluster": 2.5, "webhook": 0.25}
         self.stopped = False
+        self.checked = False
         self._folder = folder
         self._detach = detach
 
+    def check(self) -> None:
+        self.checked = True
+
     def detach(self) -> None:
+        assert self.checked, "a cluster is left up that may have lost a component"
         if self._detach is not None:
             raise self._detach
         self._folder.path.rename(self._folder.path.with_name("aside"))

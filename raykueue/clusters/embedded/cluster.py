@@ -88,6 +88,15 @@ class EmbeddedCluster:
         """Tells at once, from a thread of its own, when a component ends by itself."""
         self._keeper.watch(on_death)
 
+    def check(self) -> None:
+        """Whether everything that was started still runs.
+
+        Raises:
+            ComponentDied: something ended by itself; with its last lines of log.
+        """
+        for name in self._keeper.status():
+            self._keeper.check(name)
+
     def logs(self, component: str) -> str:
         """The last lines of a component's log."""
         return tail(self._folder.path / f"{component}.log", lines=40)
@@ -149,6 +158,7 @@ class EmbeddedCluster:
         bootstrap = Bootstrap(plane, self._keeping, self._components, self.kubeconfig, self._stages)
         steps = bootstrap.from_saved(state) if self.from_saved else bootstrap.cold(crds)
         self.timings = graph.run(steps, self._give_up)
+        self.check()  # some components nobody waits for
         services = self._components.service_ports()
         if not self.from_saved:
             state.save(path, int(self._keeping.status()["etcd"]["pid"]), services)
