@@ -165,7 +165,8 @@ class Keeper:
     async def _stop_all(self) -> None:
         # Clients before servers, so that no log ends in a page of refused connections; etcd last, by its own will.
         async with self._starting:
-            names = sorted(reversed(self._processes), key=lambda name: name == "etcd")
+            names = list(reversed(self._processes))
+        names.sort(key=lambda name: name == "etcd")
         for name in names:
             if name != "etcd" and self._processes[name].returncode is None:
                 self._expected.add(name)
