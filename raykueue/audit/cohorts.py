@@ -79,6 +79,11 @@ class QuotaTree:
         self._need(node)
         return self._nodes[node].use.get(key, 0) if node in self._nodes else 0
 
+    def keys(self, node: NodeId) -> list[FlavorResource]:
+        """Of what the node's subtree was ever used. Raises CohortCycle."""
+        self._need(node)
+        return list(self._nodes[node].use) if node in self._nodes else []
+
     def subtree(self, node: NodeId, key: FlavorResource) -> int:
         """What the node's subtree has, without what its children don't lend. Raises CohortCycle."""
         self._need(node)

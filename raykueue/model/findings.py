@@ -70,3 +70,5 @@ class Finding:
     order_proof: Literal["rev", "arrival"] = "rev"
     part_of: str = ""
     """The finding that already accounts for this one; kept in the record, not raised."""
+    over_quota: Mapping[str, int] = field(default_factory=dict)
+    """The most of the peak by which a quota was exceeded meanwhile: use beyond it that this finding explains."""

@@ -16,7 +16,7 @@ from raykueue.audit.books.entities import RAY_KINDS, Hold, Job, Pod, PodState, Q
 from raykueue.audit.books.jobs import JobBook
 from raykueue.audit.books.pods import PodBook
 from raykueue.audit.cohorts import CLUSTER_QUEUE, COHORT, CohortCycle, NodeId, QuotaTree
-from raykueue.model.queues import QuotaSpec
+from raykueue.model.queues import FlavorResource, QuotaSpec
 from raykueue.model.workloads import Charge
 
 
@@ -65,10 +65,10 @@ class UsageBook:
         """What is used of what is charged."""
         self.unreleased = QuotaTree()
         """What is charged, and what survivors use: as if quota were given back only with the last pod."""
-        self.touched: set[str] = set()
-        """ClusterQueues of which something was used differently since the last event."""
+        self.touched: dict[str, set[FlavorResource]] = {}
+        """ClusterQueues of which anything changed in the last event, with what is used of them differently."""
         self.edited: set[NodeId] = set()
-        """Nodes whose quota, or whose children's, was edited since the last event."""
+        """Nodes whose quota, or whose children's, was edited in the last event."""
         self._parties: dict[str, Party] = {}
         self._survivors: dict[str, dict[str, Party]] = defaultdict(dict)
         self._shares: dict[str, _Share] = {}
@@ -149,7 +149,7 @@ class UsageBook:
             same = self._parties[share.key]
             same.bound += share.bound - last.bound
             same.running += share.running - last.running
-            self.touched.add(same.cluster_queue)
+            self.touched.setdefault(same.cluster_queue, set())
             return
         if last is not None:
             self._count(self._parties[last.key], last, -1)
@@ -181,7 +181,7 @@ class UsageBook:
         party.pods += sign
         party.bound += sign * share.bound
         party.running += sign * share.running
-        self.touched.add(party.cluster_queue)
+        self.touched.setdefault(party.cluster_queue, set())
         self._add(self.demand, share.demand, sign)
         if party.survivors:
             self._add(self.unreleased, share.demand, sign)
@@ -189,7 +189,7 @@ class UsageBook:
     def _settle(self, key: str) -> None:
         """Brings a party that changed up to date: it may be gone, or its hold may have ended."""
         party = self._parties[key]
-        self.touched.add(party.cluster_queue)
+        self.touched.setdefault(party.cluster_queue, set())
         ended = party.hold.end is not None
         if ended and not party.survivors:
             party.survivors = True
@@ -219,7 +219,9 @@ class UsageBook:
 
     def _add(self, tree: QuotaTree, use: Use, sign: int) -> None:
         for (queue, at), value in use.items():
-            self.touched.add(queue)
+            touched = self.touched.setdefault(queue, set())
+            if tree is not self.unreleased:
+                touched.add(at)
             tree.add(queue, at, sign * value)
 
 

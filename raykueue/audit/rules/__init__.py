@@ -8,6 +8,7 @@ from raykueue.audit.rules.no_overlap import NoOverlap
 from raykueue.audit.rules.no_survivors import NoSurvivors
 from raykueue.audit.rules.nothing_left import NothingLeft
 from raykueue.audit.rules.one_workload import OneWorkload
+from raykueue.audit.rules.over_use import OverUse
 from raykueue.audit.rules.placed_as_assigned import PlacedAsAssigned
 from raykueue.audit.rules.pods_covered import PodsCovered
 from raykueue.audit.rules.quota_respected import QuotaRespected
@@ -21,6 +22,7 @@ RULES: tuple[type[Rule], ...] = (
     NoSurvivors,
     NoOverlap,
     QuotaRespected,
+    OverUse,
     OneWorkload,
     SuspendedMeansEmpty,
     FinishedStaysFinished,

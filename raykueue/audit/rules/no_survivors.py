@@ -169,6 +169,7 @@ class NoSurvivors(Rule):
 
     def _finding(self, one: _Survival) -> Finding:
         window, hold = one.window, one.hold
+        charged = hold or one.job.latest
         seconds = window.seconds(self.now)
         klass = one.ending.klass
         if one.ending is _BORN and seconds > self.limits.born:
@@ -194,7 +195,7 @@ class NoSurvivors(Rule):
             begin=window.begin,
             end=window.end,
             namespace=one.job.ref.namespace,
-            cluster_queue=hold.charge.cluster_queue if hold else "",
+            cluster_queue=charged.charge.cluster_queue if charged else "",
             payer=hold.payer if hold else "",
             peak=window.peak,
             resource_seconds=window.resource_seconds(self.now),
