@@ -3,7 +3,8 @@
 Streams of different kinds overtake each other, so the audit folds by revision. A barrier proves that every kind is
 complete up to its revision; everything up to it is sorted and handed out, the rest waits. t*(r), the smallest arrival
 of any event with a revision >= r, is an upper bound of the time of write and never decreases with r. It is final at
-the barrier: whatever arrives later arrived later.
+the barrier: whatever arrives later arrived later. A recorder works it out itself (`raykueue.audit.written`); for
+records without it, it is worked out here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Order:
 
     def add(self, event: Event) -> bool:
         """Takes an event; False if it is late: its revision was handed out already, so it cannot be folded in order."""
-        if event.rev <= self.folded and not event.listed:
+        if place(event) <= self.folded and not event.listed:
             return False
         self._waiting.append(event)
         return True
@@ -54,9 +55,9 @@ class Order:
         """Hands out everything up to the barrier, oldest first."""
         snapshot = self.folded == 0
         self._waiting.sort(key=lambda e: _position(e, snapshot))
-        ready = [e for e in self._waiting if e.rev <= barrier.rev]
-        tail = [e for e in self._waiting if e.rev > barrier.rev]
-        now = min([barrier.arrived, *(e.arrived for e in tail)])
+        ready = [e for e in self._waiting if place(e) <= barrier.rev]
+        tail = [e for e in self._waiting if place(e) > barrier.rev]
+        now = min([barrier.arrived, *(e.arrived for e in tail)]) if barrier.now is None else barrier.now
         self._now = max(self._now, now)
         self._waiting = tail
         self.folded = max(self.folded, barrier.rev)
@@ -65,18 +66,23 @@ class Order:
         return Batch(tuple(_merge(_timed(ready, now), markers)), self._now)
 
 
+def place(event: Event) -> int:
+    """The revision that an event is folded at."""
+    return event.place or event.rev
+
+
 def _position(event: Event, snapshot: bool) -> tuple[int, int, int]:
     if snapshot and event.listed:
         return 0, _RANK.get(event.kind, len(_FIRST)), event.rev
-    return 1, 0, event.rev
+    return 1, 0, place(event)
 
 
 def _timed(events: list[Event], latest: int) -> list[tuple[Moment, Event]]:
     times: list[int] = []
     for event in reversed(events):
-        latest = min(latest, event.arrived)
+        latest = min(latest, event.arrived if event.t is None else event.t)
         times.append(latest)
-    return [(Moment(event.rev, t), event) for event, t in zip(events, reversed(times), strict=True)]
+    return [(Moment(place(event), t), event) for event, t in zip(events, reversed(times), strict=True)]
 
 
 def _merge(events: list[tuple[Moment, Event]], markers: list[Marker]) -> Iterator[tuple[Moment, Event | Marker]]:
@@ -85,10 +91,10 @@ def _merge(events: list[tuple[Moment, Event]], markers: list[Marker]) -> Iterato
     marker = next(waiting, None)
     for moment, event in events:
         while marker is not None and marker.arrived < moment.t:
-            yield Moment(rev, marker.arrived), marker
+            yield Moment(marker.rev or rev, marker.arrived), marker
             marker = next(waiting, None)
         rev = moment.rev
         yield moment, event
     while marker is not None:
-        yield Moment(rev, marker.arrived), marker
+        yield Moment(marker.rev or rev, marker.arrived), marker
         marker = next(waiting, None)

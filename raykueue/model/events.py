@@ -46,6 +46,10 @@ class Event:
     arrived: int
     object: Object
     listed: bool = False
+    t: int | None = None
+    """t* of its revision, by everything that the recorder had seen; None: to be worked out from this journal alone."""
+    place: int = 0
+    """Folded as if it had this revision, because it arrived after its own had been judged; 0: it has its own place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class Marker:
     what: str
     arrived: int
     about: Mapping[str, Any] = field(default_factory=dict)
+    rev: int = 0
+    """Highest revision that had arrived by then; 0: to be worked out from this journal alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,9 @@ class Barrier:
 
     rev: int
     arrived: int
+    now: int | None = None
+    """Up to this time everything is known: what is not yet proven may have been written from then on. None: to be
+    worked out from this journal alone."""
 
 
 @dataclass(frozen=True, slots=True)

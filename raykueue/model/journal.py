@@ -20,6 +20,12 @@ _TAGS: dict[str, type[Record]] = {
 _TAG_OF = {cls: tag for tag, cls in _TAGS.items()}
 
 
+SLICE = "slice"
+"""What the last record of a part of a journal is: a marker about the scope that it is of, and what was judged there:
+{"scope": {"name", "namespaces", …}, "judged": null | {"rev", "arrived", "findings", "problems"}}. Without it, the end
+of the part is missing."""
+
+
 class JournalError(ValueError):
     """A line is not a journal record; the message has its number."""
 

@@ -122,6 +122,19 @@ def describe(resource: str, value: int) -> str:
     return f"{value} {resource}"
 
 
+def unit(resource: str) -> str:
+    """The unit of `in_units`: CPU, GiB, or the resource's own name."""
+    return {CPU: CPU.upper(), "memory": "GiB"}.get(resource, resource)
+
+
+def in_units(resource: str, value: int | None) -> str:
+    """An amount as a bare number of its unit, for tables: at most three decimals; `?` if it is not known."""
+    if value is None:
+        return "?"
+    size = {CPU: 1000, "memory": 1 << 30}.get(resource, 1)
+    return _decimal(Fraction(value, size))
+
+
 def describe_all(values: Amounts) -> str:
     """All non-zero amounts for people, cpu and memory first; `nothing` if there is none."""
     order = {CPU: 0, "memory": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import TypeVar
 from raykueue.audit.answers import Circumstances
 from raykueue.model.events import Barrier, Event, Moment, Record
 from raykueue.model.findings import Finding, Ref
+from raykueue.run.recorder.auditor import Auditor
 from raykueue.run.recorder.config import SOCKET, RecorderConfig
 from raykueue.run.recorder.process import record
 from raykueue.run.recorder.scopes import ScopeNames
@@ -22,6 +23,7 @@ from tests.kube.fake_api import FakeApi
 
 T = TypeVar("T")
 NAMESPACE = "raykueue-sentinel-test"
+PAIR = {"kueue": "0.19.2"}
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ def finding(namespace: str, pod: str, rev: int) -> Finding:
 class Harness:
     """The running recorder, as a test sees it."""
 
-    def __init__(self, folder: Path, api: FakeApi, auditor: FakeAuditor) -> None:
+    def __init__(self, folder: Path, api: FakeApi) -> None:
         self.folder = folder
         self.socket = folder / SOCKET
         self.api = api
-        self.auditor = auditor
+        self.auditor = FakeAuditor()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.stop: asyncio.Event | None = None
 
@@ -123,18 +125,24 @@ class Harness:
 
 
 @contextmanager
-def recorder(folder: Path, api: FakeApi | None = None, **settings: object) -> Iterator[Harness]:
-    """Runs one; it is stopped, and its journal closed, at the end."""
-    harness = Harness(folder, api or FakeApi(), FakeAuditor())
+def recorder(
+    folder: Path,
+    api: FakeApi | None = None,
+    auditor: Auditor | None = None,
+    pair: Mapping[str, str] = PAIR,
+    **settings: object,
+) -> Iterator[Harness]:
+    """Runs one; it is stopped, and its journal closed, at the end. With `auditor`, instead of the fake one."""
+    harness = Harness(folder, api or FakeApi())
     ready = threading.Event()
     failure: list[BaseException] = []
 
     async def main() -> None:
         harness.loop = asyncio.get_running_loop()
         harness.stop = asyncio.Event()
-        config = RecorderConfig("nowhere", NAMESPACE, pair={"kueue": "0.19.2"}, settings=settings)
+        config = RecorderConfig("nowhere", NAMESPACE, pair=pair, settings=settings)
         async with harness.api:
-            await record(folder, config, harness.auditor, ready.set, harness.stop, harness.api.access)
+            await record(folder, config, auditor or harness.auditor, ready.set, harness.stop, harness.api.access)
 
     def run() -> None:
         try:

@@ -210,10 +210,11 @@ def test_an_event_that_no_list_could_show_is_never_too_late_for_the_ledger(tmp_p
         passed = recording.barrier()
         run.do(lambda api: api.release("Node"))
         eventually(lambda: sum(isinstance(one, Event) for one in run.auditor.records) == 2)
-        late = [one.rev for one in run.auditor.records if isinstance(one, Event)]
-        assert late == [passed.rev + 1, passed.rev + 1]
+        late = [one for one in run.auditor.records if isinstance(one, Event)]
+        assert [one.place for one in late] == [passed.rev + 1, passed.rev + 1]
     written = [one for one in load(tmp_path / "journal.jsonl") if isinstance(one, Event)]
     assert [one.rev for one in written] == [rev, rev + 1], "the journal keeps the truth"
+    assert written == late, "and a replay folds them at the same place"
 
 
 def test_a_kind_whose_sentinel_is_refused_is_proven_by_lists(tmp_path: Path) -> None:
@@ -344,7 +345,11 @@ def test_a_slice_is_a_journal_of_what_concerns_the_scope(tmp_path: Path) -> None
     events = [record for record in records if isinstance(record, Event)]
     assert sorted(one.object["metadata"]["name"] for one in events) == ["cq-1", "node-1", "p1"]
     assert any(isinstance(record, Barrier) for record in records)
-    assert [one.what for one in records if isinstance(one, Marker)] == ["scope-open"]
+    assert [one.what for one in records if isinstance(one, Marker)] == ["scope-open", "slice"]
+    end = records.pop()
+    assert isinstance(end, Marker)
+    assert end.about["scope"]["cluster_queues"] == ["cq-1"]
+    assert end.about["judged"] is None
     whole = load(tmp_path / "journal.jsonl")
     assert [record for record in whole if record in records] == records, "the order is that of the whole journal"
 

@@ -47,11 +47,9 @@ class BooksMatch(Rule):
         self._forgotten: set[str] = set()
         self._down = False
         self._resume: int | None = None
-        self._rev = 0
 
     def see(self, change: Change) -> None:
         self._wake(change.moment.t)
-        self._rev = change.moment.rev
         if isinstance(change, HoldChange):
             self._charge(change)
         elif isinstance(change, QueueChange):
@@ -139,10 +137,11 @@ class BooksMatch(Rule):
     def _wake(self, t: int) -> None:
         """Kueue's caches are warm again: what it says counts."""
         if self._resume is not None and t >= self._resume:
-            moment = Moment(self._rev, self._resume)
+            resumed = self._resume
             self._down, self._resume = False, None
             for name, queue in self._queues.items():
-                self._publish_all(name, queue, moment)
+                # The queue's own last revision: a replay of its part of the journal knows no other.
+                self._publish_all(name, queue, Moment(self._told[name].rev, resumed))
 
     def _band(self, name: str, line: Line) -> Band:
         bands = self._bands[name]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from raykueue.model.events import Barrier, Event, Gap, Listed, Marker, Record
+from raykueue.audit.written import WrittenBy
+from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker, Record
 from raykueue.run.recorder.auditor import Auditor, Guarded
 from raykueue.run.recorder.journal_file import JournalFile
 from raykueue.run.recorder.judging import Arrivals
@@ -26,6 +27,8 @@ class OpenScope:
     arrivals: Arrivals = field(default_factory=Arrivals)
     since: int = 0
     """Offset in the journal at which it was opened."""
+    judged: Mapping[str, Any] | None = None
+    """The last answer that was given about it."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,9 @@ class Intake:
     """Revision of the last barrier."""
     problems: list[str] = field(default_factory=list)
     """Why nothing can be judged any more, in this run."""
+    written: WrittenBy = field(default_factory=WrittenBy)
+    began: int = 0
+    """Arrival of the header: what is listed first was there by then."""
 
     @classmethod
     def to(cls, journal: JournalFile, auditor: Auditor) -> Intake:
@@ -59,8 +65,9 @@ class Intake:
             if is_sentinel(record.object):
                 return
             key = key_of(record)
+            record = self._placed(record)
             line = self.journal.append(record, key)
-            self.auditor.add(self._in_order(record))
+            self.auditor.add(record)
             self.events[record.kind] += 1
             self.unfolded += 1
             for scope in self.router.receivers(key):
@@ -70,23 +77,32 @@ class Intake:
         self.gaps += isinstance(record, Gap)
         self.write(record)
 
-    def _in_order(self, event: Event) -> Event:
-        """A list can overlook an object that lived very briefly: its events, late, are folded by arrival."""
+    def _placed(self, event: Event) -> Event:
+        """With its t*, so that a scope's part of the journal is judged as the whole of it is.
+
+        A list can overlook an object that lived very briefly: its events, late, are folded by arrival.
+        """
         if event.kind in self.proven or event.rev > self.folded:
-            return event
-        return replace(event, rev=self.folded + 1)
+            t = self.written.note(event.rev, event.arrived)
+            return replace(event, t=self.began if event.listed and not self.folded else t)
+        place = self.folded + 1
+        return replace(event, t=self.written.of(place, event.arrived), place=place)
 
     def write(self, record: Record) -> None:
         """A record that concerns every scope."""
+        if isinstance(record, Header):
+            self.began = record.arrived
         self.journal.append(record)
         self.auditor.add(record)
 
     def mark(self, what: str, about: dict[str, Any]) -> None:
         """Something the suite did or saw, now."""
-        self.write(Marker(what, time.time_ns(), about))
+        self.write(Marker(what, time.time_ns(), about, self.written.highest))
 
     def passed(self, barrier: Barrier) -> None:
         """All streams are complete up to the barrier: fold, and make the journal safe."""
+        barrier = replace(barrier, now=self.written.of(barrier.rev + 1, barrier.arrived))
+        self.written.judged(barrier.rev)
         self.journal.append(barrier)
         self.journal.flush()
         self.auditor.fold(barrier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -57,9 +58,10 @@ class JournalFile:
                 chosen.update(before[-1:], (offset for offset in offsets if offset >= since))
         return sorted(chosen)
 
-    def save(self, offsets: list[int], path: Path) -> None:
-        """Writes these records as a journal of its own; reads only what was flushed, so any thread may call it."""
-        journals.save_lines(_read(self._path, offsets), path)
+    def save(self, offsets: list[int], path: Path, end: Record) -> None:
+        """Writes these records, and one more, as a journal of its own; reads only what was flushed, so any thread may
+        call it."""
+        journals.save_lines(itertools.chain(_read(self._path, offsets), [encode(end)]), path)
 
     def flush(self) -> None:
         """Everything appended so far can be read by others."""

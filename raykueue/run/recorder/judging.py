@@ -42,6 +42,8 @@ class Judged:
     obligations: Sequence[Obligation]
     problems: Sequence[str]
     rev: int
+    arrived: int
+    """Both of the barrier at which it was judged."""
     judged_ms: float
 
 
@@ -83,6 +85,7 @@ async def judge(
                 obligations=obligations,
                 problems=problems,
                 rev=passed.rev,
+                arrived=passed.arrived,
                 judged_ms=(time.monotonic() - began) * 1e3,
             )
         if arrivals.rev > passed.rev:

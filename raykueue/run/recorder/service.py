@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from raykueue.errors import UsageError
+from raykueue.model.events import Marker
+from raykueue.model.journal import SLICE
 from raykueue.run.answers import finding_to_json
 from raykueue.run.recorder.barriers import Barriers
 from raykueue.run.recorder.intake import Intake, OpenScope
@@ -90,11 +93,14 @@ class Service:
         judged = await judge(
             names, intake.auditor, self._barriers.barrier, intake.problems, opened.arrivals, deadline_s
         )
+        findings = [finding_to_json(one) for one in judged.findings]
+        problems = list(judged.problems)
+        opened.judged = {"rev": judged.rev, "arrived": judged.arrived, "findings": findings, "problems": problems}
         return {
-            "findings": [finding_to_json(one) for one in judged.findings],
+            "findings": findings,
             "circumstances": {key: asdict(one) for key, one in judged.circumstances.items()},
             "obligations": [{"rule": one.rule, "text": one.text, "until": one.until} for one in judged.obligations],
-            "problems": list(judged.problems),
+            "problems": problems,
             "rev": judged.rev,
             "judged_ms": round(judged.judged_ms, 1),
         }
@@ -102,9 +108,11 @@ class Service:
     async def _slice(self, scope: str, path: Path) -> Mapping[str, Any]:
         names, opened = self._intake.router.find(scope)
         offsets = self._intake.journal.offsets(names.all_keys(), opened.since)
+        about = {"scope": asdict(names), "judged": opened.judged}
+        end = Marker(SLICE, time.time_ns(), about, self._intake.written.highest)
         # Compressing takes long enough to be heard in the arrival times, so not in this thread.
-        await asyncio.to_thread(self._intake.journal.save, offsets, path)
-        return {"records": len(offsets), "bytes": path.stat().st_size}
+        await asyncio.to_thread(self._intake.journal.save, offsets, path, end)
+        return {"records": len(offsets) + 1, "bytes": path.stat().st_size}
 
     async def _unscoped(self) -> Mapping[str, Any]:
         await self._barriers.barrier()
