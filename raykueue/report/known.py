@@ -10,7 +10,8 @@ from raykueue.audit.judge import fixed
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record, utc
 
-_JUDGED = frozenset({Verdict.PASS, Verdict.KNOWN, Verdict.FAIL})
+_JUDGED = frozenset({Verdict.PASS, Verdict.KNOWN})
+"""What a test must have come to, so that it can prove an issue fixed: one that failed may not have got so far."""
 _PREFIX = "known:"
 
 
