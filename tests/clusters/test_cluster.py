@@ -160,6 +160,25 @@ def test_an_interrupt_leaves_no_process_and_no_folder(
     assert nothing_is_left(folder, plan)
 
 
+def test_a_saved_state_that_nothing_starts_from_is_dropped_once(
+    cluster: EmbeddedCluster, plan: Plan, said: list[str]
+) -> None:
+    cluster.start([], [PART])
+    cluster.stop()
+
+    def steps(bootstrap: Bootstrap) -> dict[str, Step]:
+        def damaged() -> None:
+            if plan.starts[-1] == "saved":
+                raise ClusterError("etcd: database is damaged")
+
+        return {"damaged": Step(damaged, ["etcd"])}
+
+    plan.more = steps
+    cluster.start([], [PART])
+    assert plan.starts == ["cold", "saved", "cold"]
+    assert said == ["can't start from the saved state, starting cold: etcd: database is damaged"]
+
+
 def takes_no_port(plan: Plan, times: int) -> Steps:
     left = [times]
 

@@ -23,7 +23,8 @@ from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 
 _TRIES = 3
-"""Starts, when a port that was free a moment ago is taken: the only error that another try can mend."""
+"""Starts: when a port that was free a moment ago is taken, or a saved state is damaged. Nothing else is tried again."""
+_PORT_TAKEN = "address already in use"
 
 
 class EmbeddedCluster:
@@ -56,6 +57,8 @@ class EmbeddedCluster:
     def start(self, crds: Manifests, components: Sequence[ComponentSpec]) -> None:
         """Everything up: control plane, nodes, CRDs Established, components ready.
 
+        A saved state from which nothing starts is dropped, and the cluster started cold.
+
         Raises:
             ClusterError: with the component's own last lines of log.
         """
@@ -63,11 +66,17 @@ class EmbeddedCluster:
             try:
                 self._start_once(crds, components)
                 return
-            except ComponentDied as error:
+            except ClusterError as error:
                 self.stop()
-                if "address already in use" not in str(error) or attempt == _TRIES:
+                if attempt == _TRIES:
                     raise
-                self._log(f"a port was taken by somebody else; starting again ({attempt} of {_TRIES - 1})")
+                if _PORT_TAKEN in str(error):
+                    self._log(f"a port was taken by somebody else; starting again ({attempt} of {_TRIES - 1})")
+                elif self.from_saved:
+                    self._log(f"can't start from the saved state, starting cold: {str(error).splitlines()[0]}")
+                    SavedState.of(self._cache, self._digest(crds, components)).drop()
+                else:
+                    raise
             except BaseException:
                 self.stop()
                 raise

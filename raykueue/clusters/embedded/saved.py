@@ -57,6 +57,10 @@ class SavedState:
         shutil.copytree(self.path / "etcd", folder / "etcd")
         shutil.copytree(self.path / "pki", folder / "pki")
 
+    def drop(self) -> None:
+        """Removes it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def save(self, folder: Path, etcd_pid: int, ports: Mapping[str, int]) -> None:
         """Saves the state of a running cluster; the first of several that save at once wins.
 
