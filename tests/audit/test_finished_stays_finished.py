@@ -107,6 +107,28 @@ def test_an_admission_that_overtakes_the_end_of_a_deleted_job_has_a_cause_of_its
     assert "gained quota, and is unfinished again (OwnerNotFound) (2.5 CPU), for 400 ms" in found.text
 
 
+@pytest.mark.parametrize(("reason", "gains"), [("OwnerNotFound", False), ("Succeeded", True)])
+def test_only_both_together_make_that_cause(j: Journal, reason: str, gains: bool) -> None:
+    a = j.at(0).job("a", j.queue())
+    a.workload.finish(reason)
+    a.workload.body["status"]["conditions"] = []
+    if gains:
+        a.workload.admit()
+    else:
+        a.workload.write()
+    assert only(j.findings(until=10)).cause == "unfinished"
+
+
+def test_a_workload_of_no_job_is_told_by_itself(j: Journal) -> None:
+    a = j.at(0).job("a", j.queue())
+    a.workload.body["metadata"]["ownerReferences"] = []
+    a.workload.finish()
+    unfinish(a)
+    found = only(j.findings(until=10))
+    assert [r.kind for r in found.objects] == ["Workload"]
+    assert found.text.startswith("Workload team-ns/rayjob-a-1 is unfinished again")
+
+
 def test_a_workload_that_is_gone_is_unfinished_no_longer(j: Journal) -> None:
     a = finished(j)
     a.workload.release()
@@ -177,7 +199,7 @@ def test_f4_a_finished_job_that_runs_again(j: Journal, end: str) -> None:
     a.state("Complete")
     found = only(j.findings(until=10))
     assert (found.cause, found.klass, found.seconds) == ("job-restarted", "contract", (3.0, 3.0))
-    assert f"RayJob team-ns/a went from {end} to Running, for 3000 ms" in found.text
+    assert found.text == f"RayJob team-ns/a went from {end} to Running, for 3000 ms"
     assert [r.kind for r in found.objects] == ["RayJob"]
 
 
