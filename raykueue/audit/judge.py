@@ -35,6 +35,8 @@ class Judgement:
     explained: tuple[Explained, ...]
     missing: tuple[str, ...]
     """Expected, but did not appear: told for people."""
+    covered: tuple[Finding, ...] = ()
+    """Part of another finding, so not judged."""
 
     @property
     def unexplained(self) -> tuple[Explained, ...]:
@@ -91,8 +93,10 @@ def judge(
     seen = [0] * len(expects)
     near_misses: list[list[str]] = [[] for _ in expects]
     explained: list[Explained] = []
+    covered: list[Finding] = []
     for finding in findings:
         if finding.part_of:
+            covered.append(finding)
             continue
         place = (circumstances or {}).get(finding.id, Circumstances())
         values = {**thresholds.names(), "g": place.grace, "ttl": place.ttl, **(names or {})}
@@ -106,7 +110,7 @@ def judge(
         for expect, count, reasons in zip(expects, seen, near_misses, strict=True)
         if not count
     ]
-    return Judgement(tuple(explained), tuple(missing))
+    return Judgement(tuple(explained), tuple(missing), tuple(covered))
 
 
 def fixed(

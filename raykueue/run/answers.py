@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from raykueue.audit.answers import Circumstances
+from raykueue.audit.handovers import HandOver
 from raykueue.model.events import Moment
 from raykueue.model.findings import Finding, Ref
 
@@ -26,6 +27,7 @@ class Judgement:
     """What the recorder says of one scope. Final only if there is neither a problem nor an obligation."""
 
     findings: tuple[Finding, ...]
+    handovers: tuple[HandOver, ...]
     circumstances: Mapping[str, Circumstances]
     """By finding id: what the bounds of its explanation depend on."""
     obligations: tuple[OpenObligation, ...]
@@ -40,6 +42,7 @@ class Judgement:
         """From the answer to `judge`."""
         return cls(
             findings=tuple(finding_from_json(one) for one in body["findings"]),
+            handovers=tuple(HandOver.from_json(one) for one in body["handovers"]),
             circumstances={key: Circumstances(**one) for key, one in body["circumstances"].items()},
             obligations=tuple(OpenObligation(**one) for one in body["obligations"]),
             problems=tuple(body["problems"]),

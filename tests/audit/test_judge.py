@@ -171,7 +171,9 @@ def test_an_allowance_covers_no_more_than_the_charge() -> None:
 
 
 def test_a_finding_that_is_part_of_another_is_not_judged() -> None:
-    assert judged([finding(part_of="f0")]).verdict is Verdict.PASS
+    part = finding(part_of="f0")
+    judgement = judged([part])
+    assert (judgement.verdict, judgement.explained, judgement.covered) == (Verdict.PASS, (), (part,))
 
 
 def test_a_known_issue_is_fixed_only_if_all_its_tests_ran_and_none_showed_it() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from raykueue.audit.answers import Circumstances
+from raykueue.audit.handovers import Donor, HandOver
 from raykueue.model.events import Barrier, Event, Moment, Record
 from raykueue.model.findings import Finding, Ref
 from raykueue.run.recorder.auditor import Auditor
@@ -74,6 +75,9 @@ class FakeAuditor:
     def circumstances(self, findings: Iterable[Finding]) -> dict[str, Circumstances]:
         return {one.id: Circumstances() for one in findings}
 
+    def handovers(self, scope: ScopeNames) -> list[HandOver]:
+        return [handover(one.namespace, one.objects[0].name) for one in self.findings(scope)]
+
     def obligations(self, _scope: ScopeNames) -> Sequence[FakeObligation]:
         return self.owes(self)
 
@@ -96,6 +100,12 @@ def finding(namespace: str, pod: str, rev: int) -> Finding:
         resource_seconds={"cpu": 1.5},
         seconds=(1.0, 2.0),
     )
+
+
+def handover(namespace: str, pod: str) -> HandOver:
+    job, workload = Ref("RayJob", namespace, pod, "j"), Ref("Workload", namespace, pod, "w")
+    donor = Donor(job, workload, "w#1", Moment(1, 1), gone=None)
+    return HandOver("cq", job, workload, "w#2", (donor,), {"cpu": 1}, Moment(2, 2), Moment(3, 3), {}, {}, 0.0, 0.0, 0.0)
 
 
 class Harness:

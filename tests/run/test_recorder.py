@@ -249,6 +249,7 @@ def test_a_judgement_returns_the_findings_of_its_scope_as_soon_as_nothing_is_owe
             ("bad-1", "bad-1", (1.0, 2.0))
         ]
         assert judged.findings == tuple(run.auditor.findings(SCOPE))
+        assert judged.handovers == tuple(run.auditor.handovers(SCOPE))
         assert (judged.obligations, judged.problems) == ((), ())
         recording.close("other")
         findings, problems = recording.unscoped()

@@ -142,7 +142,7 @@ class OverUse(Rule):
         for name, keys in usage.touched.items():
             for node in self._above(name) if keys else ():
                 self._judge(node, keys, name, moment)
-        for node in usage.edited:
+        for node in sorted(usage.edited):
             name = node[1] if node[0] == CLUSTER_QUEUE else self._some_queue(node)
             self._judge(node, self._keys(node), name, moment)
 

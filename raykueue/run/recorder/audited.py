@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from raykueue.audit.answers import Circumstances, Obligation
+from raykueue.audit.handovers import HandOver
 from raykueue.audit.ledger import Ledger
 from raykueue.audit.scope import Scope
 from raykueue.audit.thresholds import Thresholds
@@ -56,6 +57,10 @@ class LedgerAuditor:
     def circumstances(self, findings: Iterable[Finding]) -> dict[str, Circumstances]:
         """By finding: what the bounds of its explanation depend on."""
         return self._ledger.circumstances(findings)
+
+    def handovers(self, scope: ScopeNames) -> list[HandOver]:
+        """Quota that changed hands in that scope while pods that had it before still lived."""
+        return self._ledger.handovers(_scope(scope))
 
     def forget(self, scope: ScopeNames) -> None:
         """That scope is closed."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from raykueue.audit.answers import Circumstances
+from raykueue.audit.handovers import HandOver
 from raykueue.model.events import Barrier
 from raykueue.model.findings import Finding
 from raykueue.run.recorder.auditor import Guarded, Obligation
@@ -38,6 +39,7 @@ class Judged:
     """The outcome for one scope. With `problems`, or with obligations that are left, the findings are not final."""
 
     findings: Sequence[Finding]
+    handovers: Sequence[HandOver]
     circumstances: Mapping[str, Circumstances]
     obligations: Sequence[Obligation]
     problems: Sequence[str]
@@ -81,6 +83,7 @@ async def judge(
             findings = () if auditor.broken else ledger.findings(scope)
             return Judged(
                 findings=findings,
+                handovers=() if auditor.broken else ledger.handovers(scope),
                 circumstances={} if auditor.broken else ledger.circumstances(findings),
                 obligations=obligations,
                 problems=problems,

@@ -29,7 +29,7 @@ class Service:
         close {scope} → {}
         mark {what, about} → {}
         barrier {} → {rev, t}
-        judge {scope, deadline_s} → {findings, circumstances, obligations, problems, rev, judged_ms}
+        judge {scope, deadline_s} → {findings, handovers, circumstances, obligations, problems, rev, judged_ms}
         slice {scope, path} → {records, bytes}
         unscoped {} → {findings, problems}
         stats {} → see `raykueue.run.recorder.stats`
@@ -98,6 +98,7 @@ class Service:
         opened.judged = {"rev": judged.rev, "arrived": judged.arrived, "findings": findings, "problems": problems}
         return {
             "findings": findings,
+            "handovers": [one.to_json() for one in judged.handovers],
             "circumstances": {key: asdict(one) for key, one in judged.circumstances.items()},
             "obligations": [{"rule": one.rule, "text": one.text, "until": one.until} for one in judged.obligations],
             "problems": problems,
