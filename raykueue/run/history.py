@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raykueue.model.events import Event, Moment, Object
-from raykueue.model.views import controller, deleting, is_true, spec, status, uid
+from raykueue.model.views import NODE_TYPE, controller, deleting, is_true, labels, spec, status, uid
 from raykueue.model.workloads import active
 from raykueue.run.feed import Feed
 from raykueue.run.states import ALL, Admitted, Evicted, Gone, Pending, Running, State, Suspended
@@ -93,6 +93,17 @@ class History:
                 continue  # every queued job is created suspended, and KubeRay may say so after Kueue has admitted it
             told.append(state)
         return told
+
+    def placed(self) -> Moment | None:
+        """When the last of its head and worker pods got a node; None while one has none, or there are none."""
+        last: Event | None = None
+        pods = [pod for pod in self.pods() if NODE_TYPE in labels(pod)]
+        for pod in pods:
+            bound = next((e for e in self.feed.history("Pod", uid(pod)) if spec(e.object).get("nodeName")), None)
+            if bound is None:
+                return None
+            last = bound if last is None or bound.rev > last.rev else last
+        return self._moment(last) if last is not None else None
 
     def hopeless(self, state: State) -> State | None:
         """The state that the job is in and after which `state` can't begin any more."""

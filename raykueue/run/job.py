@@ -132,6 +132,14 @@ class Job:
         """
         return conclude(self, outcome, self._timeouts.state)
 
+    def placed(self, within: float | None = None) -> Moment | None:
+        """When the last of its head and worker pods got a node, at most `within` seconds from now; None: not yet."""
+        seconds = self._timeouts.state if within is None else within
+        try:
+            return self.history.feed.wait(lambda _: self.history.placed(), time.monotonic() + seconds)
+        except TimeoutError:
+            return None
+
     @property
     def job_status(self) -> str:
         """Ray's word: PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED."""

@@ -7,7 +7,7 @@ from it, so tests run side by side. Only names change, never anything that Kueue
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 OWN_KINDS = frozenset({"AdmissionCheck", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"})
@@ -15,6 +15,9 @@ OWN_KINDS = frozenset({"AdmissionCheck", "ClusterQueue", "Cohort", "ResourceFlav
 
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 SCOPE_LABEL = "raykueue.dev/scope"
+NODE_LABEL = "raykueue.dev/node"
+"""Makes a node a scope's own: label and taint of it, with its name as the value, and of flavors that lead there."""
+_HOSTNAME = "kubernetes.io/hostname"
 
 
 class Names:
@@ -42,7 +45,7 @@ class Names:
         changed = copy.deepcopy(dict(manifest))
         kind, metadata = str(changed["kind"]), changed.setdefault("metadata", {})
         metadata.setdefault("labels", {})[SCOPE_LABEL] = self.scope
-        if kind in OWN_KINDS:
+        if kind in OWN_KINDS or NODE_LABEL in metadata["labels"]:
             metadata["name"] = self.real(kind, metadata["name"])
         elif kind != "Node":
             metadata["namespace"] = self.namespace
@@ -70,5 +73,19 @@ class Names:
                     check["name"] = self.real("AdmissionCheck", check["name"])
                     if check.get("onFlavors"):
                         check["onFlavors"] = [self.real("ResourceFlavor", name) for name in check["onFlavors"]]
+            case "Node" if NODE_LABEL in labels:
+                self._rename_nodes(labels, spec.get("taints", ()))
+            case "ResourceFlavor":
+                self._rename_nodes(
+                    spec.get("nodeLabels", {}), [*spec.get("nodeTaints", ()), *spec.get("tolerations", ())]
+                )
             case _:
                 pass
+
+    def _rename_nodes(self, labels: dict[str, str], taints: Sequence[dict[str, str]]) -> None:
+        for key in (NODE_LABEL, _HOSTNAME):
+            if key in labels:
+                labels[key] = self.real("Node", labels[key])
+        for taint in taints:
+            if taint.get("key") == NODE_LABEL and "value" in taint:
+                taint["value"] = self.real("Node", taint["value"])

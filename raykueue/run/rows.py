@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from raykueue.model.deletion.dimensions import Outcome, Row
-from raykueue.model.deletion.expected import Expected
+from raykueue.model.deletion.expected import Expected, Part
 from raykueue.model.deletion.laws import expected, needs_gate_set
 from raykueue.model.deletion.rendering import FILES, rendered
-from raykueue.model.deletion.selection import core, full, in_order, smoke
+from raykueue.model.deletion.selection import core, full, handing_over, in_order, smoke
 from raykueue.run.manifests import load_one
 from raykueue.run.states import Initializing, Running, State
+
+PODS = frozenset({Part.HEAD, Part.WORKERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +50,35 @@ class Case:
         return Initializing if self.row.outcome is Outcome.DEADLINE_INITIALIZING else Running
 
 
+def cases(pair: Mapping[str, str], profile: str) -> tuple[Case, ...]:
+    """Every row that the profile or a smaller one runs on this pair, the longest first; the same in every process."""
+    return _cases(pair["kueue"], pair["kuberay"], profile == "full")
+
+
+def leaving(pair: Mapping[str, str]) -> list[Case]:
+    """Rows whose pods go after the end, so that the next in the queue finds room."""
+    return [case for case in _handing_over(pair) if not case.expected.kept & PODS]
+
+
+def staying(pair: Mapping[str, str]) -> list[Case]:
+    """Rows some of whose pods stay after the end, so that the next in the queue finds none."""
+    return [case for case in _handing_over(pair) if case.expected.kept & PODS]
+
+
+def _handing_over(pair: Mapping[str, str]) -> list[Case]:
+    return [_case(row, pair, "core") for row in handing_over(pair)]
+
+
 @functools.cache
 def _cases(kueue: str, kuberay: str, everything: bool) -> tuple[Case, ...]:
     pair = {"kueue": kueue, "kuberay": kuberay}
     quick, usual = set(smoke(pair)), set(core(pair))
     rows = full(pair) if everything else dict.fromkeys((*smoke(pair), *core(pair)))
     return tuple(
-        Case(
-            row,
-            expected(row, pair),
-            "smoke" if row in quick else "core" if row in usual else "full",
-            row in usual,
-            needs_gate_set(row, pair),
-        )
+        _case(row, pair, "smoke" if row in quick else "core" if row in usual else "full", in_core=row in usual)
         for row in in_order(rows, pair)
     )
 
 
-def cases(pair: Mapping[str, str], profile: str) -> tuple[Case, ...]:
-    """Every row that the profile or a smaller one runs on this pair, the longest first; the same in every process."""
-    return _cases(pair["kueue"], pair["kuberay"], profile == "full")
+def _case(row: Row, pair: Mapping[str, str], profile: str, *, in_core: bool = True) -> Case:
+    return Case(row, expected(row, pair), profile, in_core, needs_gate_set(row, pair))

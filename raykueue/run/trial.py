@@ -211,6 +211,7 @@ class Trial:
                 cohorts=self.names.of("Cohort"),
                 priority_classes=self.names.of("WorkloadPriorityClass"),
                 admission_checks=self.names.of("AdmissionCheck"),
+                nodes=self.names.of("Node"),
             )
         )
 

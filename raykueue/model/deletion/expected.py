@@ -10,10 +10,13 @@ from typing import Literal, TypeAlias
 KUBERAY_SECONDS = 4.0
 """KubeRay acts at most its requeue of 3 s after something is due, and 1 s more since endTime has whole seconds only
 (rayjob_controller.go:39, :1703@v1.6.2: it asks to be called 2 s after that)."""
-COLLECTING_SECONDS = 5.0
-"""Pods follow their owner, by garbage collection or by the RayCluster's controller."""
+BUSY_SECONDS = 1.0
+"""KubeRay's one worker has other RayJobs to look after, on a machine that may be busy."""
+FOLLOWING_SECONDS = 5.0
+"""Pods go after their RayCluster was deleted or its workers suspended, everything after its RayJob was deleted."""
 
 By: TypeAlias = Literal["API server", "Kueue", "KubeRay"]
+Hand: TypeAlias = Literal["KubeRay", "Kueue", "the garbage collector"]
 
 
 class Part(StrEnum):
@@ -53,7 +56,7 @@ class Due:
     """A part goes: so long after status.endTime, and by whose hand."""
 
     seconds: int
-    by: Literal["KubeRay", "Kueue"] = "KubeRay"
+    by: Hand = "KubeRay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class Expected:
     """What there is when the job ends."""
     goes: Mapping[Part, Due] = field(default_factory=dict)
     forces: tuple[Forced, ...] = ()
+    ttl: int = 0
+    """Seconds: what is to be deleted is due so long after the end, or never."""
     remark: str = ""
     """What a user should know of it."""
 
@@ -97,7 +102,8 @@ class Expected:
         """Seconds after status.endTime until which what is kept must be seen to stay; 0: nobody could take it."""
         if not self.kept & {Part.HEAD, Part.WORKERS, Part.CLUSTER}:
             return 0.0
-        return max((due.seconds for due in self.goes.values()), default=0) + KUBERAY_SECONDS
+        last = max((due.seconds for due in self.goes.values()), default=self.ttl)
+        return last + KUBERAY_SECONDS + BUSY_SECONDS
 
     def untimely(self, went: Mapping[Part, float]) -> list[str]:
         """What went too early, too late, or before what should go first; `went`: seconds after status.endTime."""
@@ -115,6 +121,6 @@ class Expected:
 
 
 def latest(part: Part, due: Due) -> float:
-    """Seconds after status.endTime until which it must go."""
-    follows = due.by == "Kueue" or part in (Part.HEAD, Part.WORKERS, Part.SUBMITTER)
-    return due.seconds + KUBERAY_SECONDS + (COLLECTING_SECONDS if follows else 0.0)
+    """Seconds after status.endTime until which it must be told to go."""
+    at_once = due.by == "KubeRay" and part in (Part.CLUSTER, Part.RAYJOB)
+    return due.seconds + KUBERAY_SECONDS + BUSY_SECONDS + (0.0 if at_once else FOLLOWING_SECONDS)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from raykueue.model.deletion.dimensions import STAGE_SECONDS, Mode, Outcome, Policy, Row, Shape
-from raykueue.model.deletion.expected import Due, Expected, Forced, Part, Refusal, Status
+from raykueue.model.deletion.expected import Due, Expected, Forced, Hand, Part, Refusal, Status
 from raykueue.model.deletion.mistakes import MISTAKES
 from raykueue.model.gates import gate
 
@@ -87,7 +87,7 @@ _SOURCES = {
     Shape.FAILED_RULE: "controllers/ray/rayjob_controller.go:1265-1320@v1.6.2",
     Shape.STAGES: "controllers/ray/rayjob_controller.go:1265-1320, :1537@v1.6.2",
 }
-_CLUSTER = (Part.CLUSTER, Part.HEAD, Part.WORKERS)
+_COLLECTED: Hand = "the garbage collector"
 
 
 def expected(row: Row, pair: Mapping[str, str]) -> Expected:
@@ -108,6 +108,7 @@ def expected(row: Row, pair: Mapping[str, str]) -> Expected:
         parts=parts,
         goes=goes,
         forces=_forces(row, goes),
+        ttl=row.ttl,
         remark=_remark(row, goes),
     )
 
@@ -139,25 +140,31 @@ def acts(row: Row) -> bool:
 def _goes(row: Row, pair: Mapping[str, str]) -> dict[Part, Due]:
     if not acts(row):
         return {}
-    due = Due(row.ttl)
     if row.shape is Shape.STAGES:
-        workers, cluster, itself = (Due(seconds) for seconds in STAGE_SECONDS)
-        return {
-            Part.WORKERS: workers,
-            Part.HEAD: cluster,
-            Part.CLUSTER: cluster,
-            Part.SUBMITTER: itself,
-            Part.RAYJOB: itself,
-        }
+        workers, cluster, itself = STAGE_SECONDS
+        return _self(itself) | _cluster(cluster) | _workers(workers)
     match row.policy:
         case Policy.DELETE_SELF:
-            return dict.fromkeys(Part, due)
+            return _self(row.ttl)
         case Policy.DELETE_WORKERS:
             # KubeRay keeps the head; Kueue then suspends the cluster of a job that has finished, whole.
             suspended = row.queued and gate("finished-child-suspended").open_for(pair)
-            return {Part.WORKERS: due} | ({Part.HEAD: Due(row.ttl, "Kueue")} if suspended else {})
+            return _workers(row.ttl) | ({Part.HEAD: Due(row.ttl, "Kueue")} if suspended else {})
         case _:
-            return dict.fromkeys(_CLUSTER, due)
+            return _cluster(row.ttl)
+
+
+def _self(seconds: int) -> dict[Part, Due]:
+    return dict.fromkeys(Part, Due(seconds, _COLLECTED)) | {Part.RAYJOB: Due(seconds)}
+
+
+def _cluster(seconds: int) -> dict[Part, Due]:
+    pods = Due(seconds, _COLLECTED)
+    return {Part.CLUSTER: Due(seconds), Part.HEAD: pods, Part.WORKERS: pods}
+
+
+def _workers(seconds: int) -> dict[Part, Due]:
+    return {Part.WORKERS: Due(seconds)}
 
 
 def _parts(row: Row) -> frozenset[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 from raykueue.model.deletion.candidates import candidates, main_shape, mistaken
@@ -33,10 +34,10 @@ def smoke(pair: Mapping[str, str]) -> tuple[Row, ...]:
 
 
 def core(pair: Mapping[str, str]) -> tuple[Row, ...]:
-    """Every policy with every outcome, queued in K8sJobMode, the stages, every refusal, and every value that the pair has.
+    """Every policy with every outcome, queued in K8sJobMode; the stages; every refusal; every value that the pair has.
 
-    Of the first kind every second one has a TTL, so that each policy and each outcome is seen with one and without;
-    those without that fail are suspended and resumed before.
+    Of the first kind every second one that deletes anything has a TTL, so that each policy and each outcome is seen
+    with one and without; those without that fail are suspended and resumed before.
     """
     return _core(pair["kueue"], pair["kuberay"])
 
@@ -47,6 +48,17 @@ def full(pair: Mapping[str, str]) -> tuple[Row, ...]:
     Of what the pair doesn't have there is one row for each policy, so that the report says so.
     """
     return _full(pair["kueue"], pair["kuberay"])
+
+
+def handing_over(pair: Mapping[str, str]) -> tuple[Row, ...]:
+    """What the next in the queue is made to wait for: each policy, a TTL, and a job that no policy acts on."""
+    shape = main_shape(pair)
+    return (
+        Row(Policy.NONE, Shape.SHUTDOWN),
+        Row(Policy.NONE, Shape.SHUTDOWN, ttl=TTL_SECONDS),
+        *(Row(policy, shape) for policy in _DELETING),
+        Row(Policy.DELETE_CLUSTER, shape, Outcome.STOPPED),
+    )
 
 
 def in_order(rows: Iterable[Row], pair: Mapping[str, str]) -> list[Row]:
@@ -96,7 +108,7 @@ def _full(kueue: str, kuberay: str) -> tuple[Row, ...]:
 
 def _spread(row: Row, waits: bool) -> Row:
     suspended = row.outcome is Outcome.FAILED and not waits
-    return Row(row.policy, row.shape, row.outcome, ttl=TTL_SECONDS * waits, suspended=suspended)
+    return replace(row, ttl=TTL_SECONDS if waits and acts(row) else 0, suspended=suspended)
 
 
 def _seconds(row: Row, pair: Mapping[str, str]) -> float:

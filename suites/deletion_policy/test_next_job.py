@@ -1,0 +1,29 @@
+"""What a deletion policy costs the next in the queue, on a node exactly as big as the quota."""
+
+import pytest
+
+from raykueue.run.states import Admitted, Pending, Running
+
+pytestmark = pytest.mark.queue("tight-node.yaml")
+
+
+def test_the_next_job_follows(leaving, queue, submit, expects, measure):
+    """When a RayJob ends the next one gets its quota at once, and its node as soon as the last pod has gone."""
+    for forced in leaving.expected.forces:
+        expects(forced.rule, forced.cause, at_least_seconds=forced.seconds)
+    first = submit(leaving.manifest()).until(Running)
+    second = submit("rayjob.yaml").until(Pending)
+
+    first.end(leaving.outcome)
+    second.until(Running)
+    measure("scheduled after admitted", second.placed() - second.moment(Admitted))
+
+
+def test_the_next_job_finds_no_room(staying, queue, submit):
+    """Where a RayJob's pods stay after its end, the next one is admitted, and never finds room."""
+    first = submit(staying.manifest()).until(Running)
+    second = submit("rayjob.yaml").until(Pending)
+
+    first.end(staying.outcome)
+    second.until(Admitted)
+    assert second.placed(within=staying.expected.watch) is None
