@@ -364,9 +364,11 @@ class Workload:
         self.job.j.emit("Workload", self.body, "MODIFIED" if self.written else "ADDED", arrives)
         self.written = True
 
-    def condition(self, kind: str, value: bool, reason: str = "Test") -> None:
+    def condition(self, kind: str, value: bool, reason: str = "Test", message: str = "", time: str = "") -> None:
         conditions = [c for c in self.body["status"]["conditions"] if c["type"] != kind]
-        self.body["status"]["conditions"] = [*conditions, {"type": kind, "status": str(value), "reason": reason}]
+        more = {"message": message, "lastTransitionTime": time}
+        new = {"type": kind, "status": str(value), "reason": reason, **{k: v for k, v in more.items() if v}}
+        self.body["status"]["conditions"] = [*conditions, new]
 
     def assign(self, flavor: str | Mapping[str, str] = "default") -> None:
         """The admission, as Kueue writes it: resourceUsage is the total of all pods of a PodSet."""
