@@ -18,6 +18,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from raykueue.audit.handovers import HandOver
 from raykueue.model.events import Moment
 from raykueue.model.findings import Finding, Ref, Verdict
 from raykueue.report.errors import ReportError
@@ -69,6 +70,7 @@ class Record:
     failure: str = ""
     """The long text of a failure."""
     findings: tuple[JudgedFinding, ...] = ()
+    handovers: tuple[HandOver, ...] = ()
     phases: Mapping[str, float] = field(default_factory=dict)
     """Seconds per phase; keys out of `PHASES`."""
     worker: str = ""
@@ -102,6 +104,7 @@ class Record:
         body |= {
             "verdict": self.verdict.value,
             "findings": [_finding_dict(judged) for judged in self.findings],
+            "handovers": [one.to_json() for one in self.handovers],
             "phases": dict(self.phases),
             "scope": {"namespace": self.scope.namespace, "names": dict(self.scope.names)},
             "notes": list(self.notes),
@@ -123,6 +126,7 @@ class Record:
                 **body,
                 "verdict": Verdict(body["verdict"]),
                 "findings": tuple(_finding_from(each) for each in body["findings"]),
+                "handovers": tuple(HandOver.from_json(each) for each in body["handovers"]),
                 "scope": Scope(**body["scope"]),
                 "notes": tuple(body["notes"]),
             }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from raykueue.audit.handovers import table
 from raykueue.model.findings import Verdict
 from raykueue.report.record import JudgedFinding, Record
 from raykueue.report.run_info import LoadedReport
@@ -18,6 +19,7 @@ from raykueue.report.wording import (
     HEADLINES,
     MEANING,
     duration,
+    handed_over,
     headline,
     known_ids,
     one_line,
@@ -55,6 +57,7 @@ def markdown(report: LoadedReport) -> str:
         *_section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
         *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
         *_section("Notes", _notes(records), str, _NOTES_LIMIT),
+        *_handovers(records),
         "## Where the time went\n\n",
         f"* Run: {inline(time_of_run(report))}\n* Tests: {inline(time_of_tests(report))}\n\n",
         *_versions(report),
@@ -138,6 +141,13 @@ def _known(report: LoadedReport) -> Iterator[str]:
 def _notes(records: Iterable[Record]) -> Iterator[str]:
     for note in dict.fromkeys(one_line(note, 2000) for record in records for note in record.notes):
         yield f"* Note: {inline(note)}\n"
+
+
+def _handovers(records: Iterable[Record]) -> Iterator[str]:
+    text = handed_over(records)
+    if text:
+        rows = table(one for record in records for one in record.handovers)
+        yield f"## Hand-overs\n\n{inline(text)}\n\n{fenced(rows, 'text')}"
 
 
 def _versions(report: LoadedReport) -> Iterator[str]:

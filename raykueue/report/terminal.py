@@ -20,6 +20,7 @@ from raykueue.report.wording import (
     HEADLINES,
     count_of,
     duration,
+    handed_over,
     headline,
     known_ids,
     one_line,
@@ -186,6 +187,8 @@ def _foot(report: LoadedReport, width: int) -> Iterator[str]:
     if allowed:
         text = f"{count_of(allowed, 'finding')} within the bounds of ordinary operation, by allowances.toml"
         yield from _labelled(f"{'Allowed':<{_LABEL}}", text, width)
+    if handed := handed_over(records):
+        yield from _labelled(f"{'Quota':<{_LABEL}}", handed, width)
     yield from _labelled(f"{'Time':<{_LABEL}}", time_of_run(report), width)
     if any(record.seconds for record in records):
         yield from _labelled(f"{'Tests':<{_LABEL}}", time_of_tests(report), width)

@@ -135,6 +135,19 @@ def known_ids(record: Record) -> list[str]:
     return list(dict.fromkeys(by.removeprefix(prefix) for by in explained if by.startswith(prefix)))
 
 
+def handed_over(records: Iterable[Record]) -> str:
+    """`4 hand-overs while old pods still lived, 1 of them run on twice, for 5.1 s at most`; empty if there were none.
+
+    A hand-over is quota that was given to somebody while the pods that had it before still lived.
+    """
+    found = [one for record in records for one in record.handovers]
+    if not found:
+        return ""
+    twice = [one.overlap_ms / 1e3 for one in found if one.peak]
+    text = f"{count_of(len(found), 'hand-over')} while old pods still lived"
+    return text + (f", {len(twice)} of them run on twice, for {duration(max(twice))} at most" if twice else "")
+
+
 def time_of_run(report: LoadedReport) -> str:
     """`68.0 s in all; cluster start 11.2 s, controllers 6.0 s`."""
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in report.run.facts.timings.items())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from raykueue.audit.explanations import Expect
+from raykueue.audit.handovers import HandOver
 from raykueue.audit.judge import Judgement, judge
 from raykueue.audit.thresholds import Thresholds
 from raykueue.clusters.embedded.kwok import STOP_ANNOTATION
@@ -42,6 +43,8 @@ class Trial:
         self.test = test
         self.names = Names(uuid.uuid4().hex[:6])
         self.jobs: list[Job] = []
+        self.handovers: tuple[HandOver, ...] = ()
+        """As of the last judgement."""
         self._timeouts = timeouts
         self._created: list[str] = []
         self._expects: list[Expect] = []
@@ -161,6 +164,7 @@ class Trial:
             RecorderError: the record has a hole, or the test could not be judged in time.
         """
         answer = self.session.recording.judge(self.names.scope, self._timeouts.judge)
+        self.handovers = answer.handovers
         if answer.problems:
             raise RecorderError("; ".join(answer.problems))
         if answer.obligations:

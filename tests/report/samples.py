@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from raykueue.audit.handovers import Donor, HandOver
 from raykueue.model.events import Moment
 from raykueue.model.findings import Finding, Ref, Verdict
 from raykueue.report.record import JudgedFinding, Record, Scope
@@ -47,6 +48,36 @@ def finding(explained_by: str = "", **changes: Any) -> JudgedFinding:
     return JudgedFinding(Finding(**{**values, **changes}), explained_by)
 
 
+def handover(**changes: Any) -> HandOver:
+    """Two seconds of two jobs on the quota of one."""
+    train, urgent = Ref("RayJob", "t-7", "train", "u-1"), Ref("RayJob", "t-7", "urgent", "u-5")
+    start = 1_762_337_702_000_000_000
+    values: dict[str, Any] = {
+        "cluster_queue": "cq-t-7",
+        "job": urgent,
+        "workload": Ref("Workload", "t-7", "rayjob-urgent", "u-6"),
+        "payer": "u-6#1",
+        "donors": (
+            Donor(
+                train,
+                Ref("Workload", "t-7", "rayjob-train", "u-3"),
+                "u-3#1",
+                Moment(1204, start),
+                Moment(1377, start + 3_000_000_000),
+            ),
+        ),
+        "debt": {"cpu": 2000},
+        "gained": Moment(1210, start + 110_000_000),
+        "first_pod": Moment(1300, start + 1_000_000_000),
+        "peak": {"cpu": 1500},
+        "resource_seconds": {"cpu": 3000.0},
+        "overlap_ms": 2000.0,
+        "bound_ms": 1900.0,
+        "running_ms": 1500.0,
+    }
+    return HandOver(**{**values, **changes})
+
+
 def record(test: str = "suites/test_queueing.py::test_waits", **changes: Any) -> Record:
     """A test that passed."""
     values: dict[str, Any] = {
@@ -68,6 +99,7 @@ def full_record() -> Record:
         reason="2 pods outlived the hold",
         failure="Traceback …\nFindingError: 2 pods outlived the hold",
         findings=(finding(), finding("expects", id="f2", end=None), finding(id="f3", part_of="f2")),
+        handovers=(handover(), handover(first_pod=None, peak={}, overlap_ms=0.0)),
         scope=Scope("t-7", {"team-a": "team-a-x7"}),
         notes=("The guide's queue is too small for its own example.",),
         journal="journals/test_waits.jsonl.gz",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record
 from raykueue.report.summary import LIMIT, code, fenced, inline, markdown
-from tests.report.samples import FACTS, finding, full_record, mixed_records, record, report
+from tests.report.samples import FACTS, finding, full_record, handover, mixed_records, record, report
 from tests.report.strategies import records, texts
 
 
@@ -53,6 +53,14 @@ def test_a_known_defect_without_a_finding_is_listed_too() -> None:
 def test_notes_stand_once_though_many_tests_write_them() -> None:
     each = [record(f"t.py::{n}", notes=("The guide is wrong.",)) for n in range(3)]
     assert markdown(report(each)).count("The guide is wrong.") == 1
+
+
+def test_every_hand_over_has_its_times_in_one_table() -> None:
+    text = markdown(report([full_record(), record("t.py::other", handovers=(handover(cluster_queue="cq-t-8"),))]))
+    part = text[text.index("## Hand-overs") : text.index("## Where the time went")]
+    assert "3 hand-overs while old pods still lived, 2 of them run on twice, for 2.0 s at most" in part
+    assert "train -> urgent (cq-t-8)\n   110 ms   1000 ms   3000 ms  -2000 ms   2000 ms  1.5 CPU" in part
+    assert "## Hand-overs" not in markdown(report([record()]))
 
 
 def test_versions_and_where_the_time_went_are_there() -> None:

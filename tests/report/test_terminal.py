@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record
 from raykueue.report.terminal import live_line, terminal, wants_colour
-from tests.report.samples import finding, full_record, mixed_records, record, report
+from tests.report.samples import finding, full_record, handover, mixed_records, record, report
 from tests.report.strategies import records
 
 EXAMPLE = """\
@@ -129,6 +129,12 @@ def test_allowed_findings_are_counted_but_not_told() -> None:
     text = terminal(report(each), 80, colour=False)
     assert "Allowed   2 findings within the bounds" in text
     assert "2 pods of RayJob" not in text
+
+
+def test_hand_overs_have_one_line() -> None:
+    text = terminal(report([record(handovers=(handover(), handover(peak={})))]), 120, False)
+    assert "Quota     2 hand-overs while old pods still lived, 1 of them run on twice, for 2.0 s at most" in text
+    assert "hand-over" not in terminal(report([record()]), 120, False)
 
 
 def test_the_command_to_run_a_test_again_can_be_copied_from_several_lines() -> None:
