@@ -18,6 +18,7 @@ from raykueue.model.events import Moment, Object
 from raykueue.model.findings import Class, Finding, Ref
 from raykueue.model.placement import Placement
 from raykueue.model.quantities import PODS, add, describe_all, sub
+from raykueue.model.rayjobs import wants_suspension
 from raykueue.model.workloads import elastic
 
 _CLASS: dict[str, Class] = {
@@ -122,7 +123,8 @@ class PlacedAsAssigned(Rule):
     # -- what is asked for
 
     def _unsuspended(self, change: ObjectChange) -> None:
-        if change.after is None or _suspended(change.after) or (change.before and not _suspended(change.before)):
+        before, after = change.before, change.after
+        if after is None or wants_suspension(after) or (before is not None and not wants_suspension(before)):
             return
         job = self.books.job(change.ref.uid)
         for hold in job.holds if job else ():
@@ -266,10 +268,6 @@ def _note(known: dict[str, _Recent[V]], change: ObjectChange, read: Callable[[Ob
         known[change.ref.name].update(read(change.after), change.moment.t)
     else:
         known[change.ref.name] = _Recent(read(change.after))
-
-
-def _suspended(job: Object) -> bool:
-    return views.spec(job).get("suspend") is True
 
 
 def _owns(scope: Scope, hold: Hold) -> bool:

@@ -20,10 +20,11 @@ from raykueue.model.events import Marker, Moment
 from raykueue.model.findings import Class, Finding
 from raykueue.model.gates import Range, within
 from raykueue.model.quantities import add, describe_all
+from raykueue.model.rayjobs import RETRYING, SUSPENDED, VALIDATION_FAILED, deployment_status, wants_suspension
 from raykueue.model.workloads import EVICTED
 
 _KINDS = ("RayJob", "RayCluster")
-_SUSPENDED = frozenset({"", "New", "Suspended"})
+_SUSPENDED = frozenset({"", "New", SUSPENDED})
 # Quota of a job in ValidationFailed is given back from these on, as documented (kueue#14194, #14192).
 _RELEASES_INVALID = (Range("0.18.5", "0.19.0-0"), Range("0.19.1"))
 _TELLS = {
@@ -218,13 +219,12 @@ class ReleasedInTime(Rule):
 def _causes(one: _Watch) -> Iterator[str]:
     """What is not ordinary about a hold without live pods."""
     job = one.job.object
-    status = str(views.status(job).get("jobDeploymentStatus") or "") if job else ""
-    if job is None or views.deleting(job) or status == "Retrying":
+    if job is None or views.deleting(job) or deployment_status(job) == RETRYING:
         return
-    suspended = views.spec(job).get("suspend") is True
+    status, suspended = deployment_status(job), wants_suspension(job)
     if views.is_true(one.hold.workload, EVICTED):
         yield "evicted"
-    if status == "ValidationFailed":
+    if status == VALIDATION_FAILED:
         yield "validation-failed"
     elif suspended and status in _SUSPENDED:
         yield "suspended"
