@@ -76,7 +76,7 @@ def _core(kueue: str, kuberay: str) -> tuple[Row, ...]:
         for first, (policy, shape) in enumerate(policies)
         for second, outcome in enumerate(Outcome)
     ]
-    chosen += [row for row in smoke(pair) if row.shape is Shape.STAGES]
+    chosen += [row for row in smoke(pair) if row.shape is Shape.STAGES and row in there.run]
     seen = {value for row in chosen for value in row.values()}
     while missing := {value for row in there.run for value in row.values()} - seen:
         best = max(there.run, key=lambda row: (len(missing.intersection(row.values())), acts(row)))
