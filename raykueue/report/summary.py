@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from raykueue.audit.handovers import table
 from raykueue.model.findings import Verdict
+from raykueue.report import costs
 from raykueue.report.record import JudgedFinding, Record
 from raykueue.report.run_info import LoadedReport
 from raykueue.report.verdict import DEFECTS, NOT_RUN
@@ -58,6 +59,7 @@ def markdown(report: LoadedReport) -> str:
         *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
         *_section("Notes", _notes(records), str, _NOTES_LIMIT),
         *_handovers(records),
+        *_costs(records),
         "## Where the time went\n\n",
         f"* Run: {inline(time_of_run(report))}\n* Tests: {inline(time_of_tests(report))}\n\n",
         *_versions(report),
@@ -148,6 +150,11 @@ def _handovers(records: Iterable[Record]) -> Iterator[str]:
     if text:
         rows = table(one for record in records for one in record.handovers)
         yield f"## Hand-overs\n\n{inline(text)}\n\n{fenced(rows, 'text')}"
+
+
+def _costs(records: Iterable[Record]) -> Iterator[str]:
+    if told := costs.table(costs.costs(records)):
+        yield f"## What each deletion policy costs\n\n{told}\n"
 
 
 def _versions(report: LoadedReport) -> Iterator[str]:
