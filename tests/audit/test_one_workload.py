@@ -307,6 +307,13 @@ def test_a_job_keeps_needing_a_workload_after_its_label_was_removed(j: Journal) 
     assert only(j.findings(until=15)).seconds == (15.0, 15.0)
 
 
+def test_a_job_whose_pods_bear_kueues_labels_needs_a_workload_from_then_on(j: Journal) -> None:
+    a = j.at(0).job("a", j.queue(), labelled=False)
+    j.at(5)
+    a.pod("head")
+    assert only(j.findings(until=20)).seconds == (15.0, 15.0)
+
+
 def test_a_workload_that_is_being_deleted_is_none(j: Journal) -> None:
     a = queued(j)
     j.at(1)

@@ -123,6 +123,19 @@ def test_the_window_counts_every_pod_while_it_lives(j: Journal) -> None:
     assert found.resource_seconds == {"cpu": 2 * 2000.0 + 4 * 4000.0}
 
 
+def test_a_pod_that_ends_counts_no_longer(j: Journal) -> None:
+    a = running(j)
+    a.pod("head")
+    worker = a.pod("workers")
+    j.at(0)
+    a.suspend(True)
+    a.state("Suspended")
+    j.at(2)
+    worker.gone()
+    found = only(j.findings(until=10))
+    assert found.resource_seconds == {"cpu": 2 * 2000.0 + 8 * 1000.0}
+
+
 def test_f4_a_pod_of_a_suspended_job_that_nobody_pays_for(j: Journal) -> None:
     a, _ = unqueued(j)
     j.at(0)

@@ -72,7 +72,6 @@ class SuspendedMeansEmpty(Rule):
                     self._pod(pod, pod.state, change.moment)
             case JobChange():
                 self._pods_of(change.job, change.moment)
-                self._review(change.job, change.moment)
             case ObjectChange() if change.ref.kind in _KINDS:
                 job = self.books.job(change.ref.uid)
                 if job is not None:
