@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from raykueue.audit.books.changes import Change
@@ -44,8 +44,14 @@ def replay(records: Iterable[Record], thresholds: Thresholds | None = None, unti
     return ledger
 
 
-def steps(records: Iterable[Record], until: Barrier | None = None) -> Iterator[Step]:
-    """The same fold, one event after the other, without rules: for whoever wants to see the books in between."""
+def steps(
+    records: Iterable[Record], until: Barrier | None = None, over: Callable[[Moment], bool] = lambda _: False
+) -> Iterator[Step]:
+    """The same fold, one event after the other, without rules: for whoever wants to see the books in between.
+
+    Each step changes the books, and what is in them. So to keep them as they are at some time, end there: before the
+    first event that is `over`.
+    """
     order, books = Order(), Books()
     for record in _up_to(list(records), until):
         if isinstance(record, Event):
@@ -55,6 +61,8 @@ def steps(records: Iterable[Record], until: Barrier | None = None) -> Iterator[S
             order.mark(record)
         elif isinstance(record, Barrier):
             for moment, item in order.take(record).items:
+                if over(moment):
+                    return
                 changes = books.apply(item, moment) if isinstance(item, Event) else ()
                 yield Step(moment, item, tuple(changes), books)
 

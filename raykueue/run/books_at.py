@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from raykueue.audit.books.entities import Hold, Pod
 from raykueue.audit.levels import Key, Level, Levels
-from raykueue.audit.replay import Step, steps
+from raykueue.audit.replay import steps
 from raykueue.errors import UsageError
 from raykueue.model.events import Event, Moment, Record
 
@@ -49,9 +49,7 @@ def books_at(records: Iterable[Record], when: str) -> BooksAt:
     began = min(event.arrived if event.t is None else event.t for event in events)
     rev, t = _parse(when, began)
     levels, last, folded = Levels(), Moment(0, 0), 0
-    for step in steps(listed):
-        if _after(step, rev, t):
-            break
+    for step in steps(listed, over=lambda moment: _after(moment, rev, t)):
         for change in step.changes:
             levels.see(change)
         if isinstance(step.item, Event):
@@ -93,5 +91,5 @@ def _parse(when: str, began: int) -> tuple[int | None, int | None]:
     return None, round(aware.timestamp() * 1e6) * 1000
 
 
-def _after(step: Step, rev: int | None, t: int | None) -> bool:
-    return (rev is not None and step.moment.rev > rev) or (t is not None and step.moment.t > t)
+def _after(moment: Moment, rev: int | None, t: int | None) -> bool:
+    return (rev is not None and moment.rev > rev) or (t is not None and moment.t > t)

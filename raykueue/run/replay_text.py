@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from raykueue.audit.books.entities import Hold, Pod
 from raykueue.audit.levels import booked
+from raykueue.audit.replay import steps
+from raykueue.audit.timeline import timelines
 from raykueue.model import views
 from raykueue.model.events import Event
 from raykueue.model.findings import Finding
@@ -34,6 +36,14 @@ def findings_text(
         lines += ["", "this is not what was judged live; another version of the rules, or a defect of raykueue:"]
         lines += [f"  {line}" for line in differences]
     return "".join(f"{line}\n" for line in lines)
+
+
+def stories_text(saved: Saved, findings: Sequence[Finding]) -> str:
+    """Each finding's timeline, headed by its rule and id, as the end of a failure's text; empty if there is none."""
+    stories = timelines(findings, steps(saved.records, saved.judged), WIDTH)
+    return "\n".join(
+        "\n".join([f"around {one.rule} {one.id}:", *stories[one.id]]) for one in findings if stories[one.id]
+    )
 
 
 def books_text(saved: Saved, at: BooksAt) -> str:

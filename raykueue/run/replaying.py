@@ -94,6 +94,15 @@ def judge_again(saved: Saved) -> Replayed:
     return Replayed(tuple(ledger.findings(saved.scope)), _problems(ledger, saved.scope))
 
 
+def disagreements(saved: Saved) -> list[str]:
+    """Where a replay says something else than what the journal says was judged live; empty if nothing was judged.
+
+    Raises:
+        UsageError: as `judge_again` does.
+    """
+    return differences(saved.found, judge_again(saved).findings) if saved.judged else []
+
+
 def agrees(live: Iterable[Finding], journal: Path) -> list[str]:
     """Where a replay of a saved journal says something else than what was judged live; empty if nowhere.
 

@@ -64,4 +64,6 @@ def test_steps_are_the_events_and_markers_in_the_order_of_the_fold() -> None:
     assert walked == [*((rev, "Event") for rev in range(101, first.rev + 1)), (first.rev, "Marker")] + [
         (rev, "Event") for rev in range(first.rev + 1, j.rev + 1)
     ]
+    begun = list(steps(records, over=lambda moment: moment.rev > 102))
+    assert [step.moment.rev for step in begun] == [101, 102]
     assert [len(list(step.books.jobs())) for step in steps(records, first)][-1] == 1

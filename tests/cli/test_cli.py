@@ -43,7 +43,7 @@ def raising(error: BaseException) -> Run:
 def test_help_lists_every_command_and_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == EXIT_OK
     text = capsys.readouterr().out
-    for name in ("up", "down", "status", "logs", "report", "toolchain"):
+    for name in ("up", "down", "status", "logs", "report", "replay", "toolchain"):
         assert f"\n    {name} " in text or f"\n    {name}\n" in text
     assert "examples:" in text
 
