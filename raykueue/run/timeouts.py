@@ -19,8 +19,8 @@ class Timeouts:
     """Kueue publishes usage within 1 s of a change, then writes, conflicts and retries: 3 s on a busy machine."""
     end: float = 45.0
     """All of a test's jobs is gone after they are deleted, beyond the time that their containers take to stop."""
-    judge: float = 30.0
-    """Nothing can fire any more: settle and persist of the slowest rule, and a barrier on a busy machine."""
+    judge: float = 75.0
+    """Nothing can fire any more: a second on a healthy pair; the most patient rules wait for 60 s."""
 
 
 DEFAULT = Timeouts()

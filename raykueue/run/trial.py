@@ -19,6 +19,7 @@ from raykueue.audit.thresholds import Thresholds
 from raykueue.clusters.embedded.kwok import STOP_ANNOTATION
 from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
+from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.views import uid
 from raykueue.run.explanations import allowances, known_issues
 from raykueue.run.feed import Feed
@@ -139,7 +140,7 @@ class Trial:
         for stray in strays:
             path = f"/apis/ray.io/v1/namespaces/{self.names.namespace}/rayjobs/{stray['metadata']['name']}"
             self.session.api.delete(path)
-        for job in self.jobs:
+        for job in reversed(self.jobs):  # those that wait first, or Kueue admits them as the quota becomes free
             job.delete()
         stuck = []
         for job in self.jobs:
@@ -172,8 +173,9 @@ class Trial:
             raise RecorderError(f"not judged within {self._timeouts.judge:g} s, still waiting: {waiting}")
         # Simulated nodes let a pod go at once, unless the test says how long its containers take to stop.
         grace = {"g": self._longest_stop} if self.session.tier == "control-plane" else {}
+        unmatched_rules = [unmatched(self.feed.events, job.history.uid) for job in self.jobs]
         return judge(
-            answer.findings,
+            [*answer.findings, *(found for found in unmatched_rules if found is not None)],
             self._expects,
             known_issues(),
             allowances(),
