@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from raykueue.errors import WaitFailed
 from raykueue.model.deletion.dimensions import Mode, Outcome
-from raykueue.model.deletion.expected import Expected, Part, Status
+from raykueue.model.deletion.expected import BUSY_SECONDS, KUBERAY_SECONDS, Expected, Part, Status
 from raykueue.model.deletion.observed import End, end, left, went
 from raykueue.run.states import Running, ValidationFailed
 
 if TYPE_CHECKING:
     from raykueue.run.job import Job
 
-T = TypeVar("T")
+_CLUSTER = frozenset({Part.CLUSTER, Part.HEAD, Part.WORKERS})
 
 
 class Afterwards:
@@ -54,6 +54,13 @@ class Afterwards:
 
         if _within(lambda end: feed.wait(look(True), end), self._monotonic(about.patience)):
             _within(lambda end: feed.wait(look(False), end), self._monotonic(about.watch))
+        return left(feed.events, uid)
+
+    def settle(self) -> frozenset[Part]:
+        """Waits until no cluster is left, for as long as KubeRay may take to act; tells what is left then."""
+        feed, uid = self._job.history.feed, self._job.history.uid
+        patience = self._monotonic(KUBERAY_SECONDS + BUSY_SECONDS)
+        _within(lambda end: feed.wait(lambda _: None if left(feed.events, uid) & _CLUSTER else True, end), patience)
         return left(feed.events, uid)
 
     def _monotonic(self, seconds_after_the_end: float) -> float:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-KUBERAY_SECONDS = 4.0
-"""KubeRay acts at most its requeue of 3 s after something is due, and 1 s more since endTime has whole seconds only
-(rayjob_controller.go:39, :1703@v1.6.2: it asks to be called 2 s after that)."""
+REQUEUE_SECONDS = 3.0
+"""KubeRay looks at least so often (rayjob_controller.go:39@v1.6.2)."""
+KUBERAY_SECONDS = REQUEUE_SECONDS + 1.0
+"""So it acts at most so long after something is due: 1 s more since endTime has whole seconds only. (It asks to be
+called 2 s after it is due, rayjob_controller.go:1703@v1.6.2.)"""
 BUSY_SECONDS = 1.0
 """KubeRay's one worker has other RayJobs to look after, on a machine that may be busy."""
 FOLLOWING_SECONDS = 5.0
