@@ -79,12 +79,14 @@ class _Story:
             body += _left_out(index - last - 1)
             row = self.rows[index]
             mark = ">" if begin.t <= row.moment.t and (end is None or row.moment.t <= end.t) else " "
-            numbers = "  ".join(cell.ljust(size) for cell, size in zip(cells[index], widths, strict=True))
-            body.append(f"{mark}{row.moment - begin:8.0f}  {numbers}  {row.text}")
+            numbers = "".join(f"{cell.ljust(size)}  " for cell, size in zip(cells[index], widths, strict=True))
+            body.append(f"{mark}{row.moment - begin:8.0f}  {numbers}{row.text}")
             last = index
         body += _left_out(len(self.rows) - last - 1)
-        head = ["       ms  quota/booked/charged/demand"] if self.resources else []
-        head.append(" " * 11 + "  ".join(unit(r).ljust(size) for r, size in zip(self.resources, widths, strict=True)))
+        head = ["       ms" + ("  quota/booked/charged/demand" if self.resources else "")]
+        if self.resources:
+            units = zip(self.resources, widths, strict=True)
+            head.append(" " * 11 + "  ".join(unit(r).ljust(size) for r, size in units))
         return tuple(_cut(line.rstrip(), width) for line in [*head, *body])
 
     def _learn(self, step: Step) -> bool:
