@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from raykueue.audit.ledger import Ledger
@@ -222,3 +224,19 @@ def test_a_replay_judges_by_the_headers_thresholds() -> None:
 def test_negative_thresholds_are_refused() -> None:
     with pytest.raises(ValueError, match="none below 0: settle"):
         Thresholds.from_settings({"settle": -1})
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["never-held", "finished-before"])
+def test_nobody_judges_who_paid_for_a_pod_that_was_there_before_the_journal(finished: bool) -> None:
+    j = Journal()
+    a = j.at(0).job("a", j.queue())
+    if finished:
+        a.workload.admit()
+        a.workload.finish()
+    a.pod("head")
+    ledger = Ledger(Thresholds(), PAIR)
+    for record in j.arrivals():
+        ledger.add(dataclasses.replace(record, listed=True, type="ADDED") if isinstance(record, Event) else record)
+    ledger.fold(Barrier(10_000, EPOCH + 60 * 10**9))
+    found = [one for one in ledger.unscoped([]) if one.rule in ("pods-covered", "no-survivors")]
+    assert found == []

@@ -264,3 +264,14 @@ def test_forgetting_a_scope_leaves_nothing() -> None:
     assert (rule._watched, rule._found, len(rule._deadlines)) == ({}, [], 0)
     ledger.add(j.emit("Workload", a.workload.body))
     assert ledger.obligations(SCOPE) == []
+
+
+def test_quota_that_an_evicted_job_was_never_admitted_on_is_found(j: Journal) -> None:
+    a = j.at(-1).job("a", j.queue())
+    j.at(0)
+    a.workload.reserve()
+    j.at(1)
+    a.workload.evict()
+    assert idle(j, until=60) == []
+    (found,) = idle(j, until=62)
+    assert found.cause == "evicted"

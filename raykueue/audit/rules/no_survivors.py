@@ -208,7 +208,8 @@ def _key(pod: Pod, state: PodState) -> _Key | None:
         return None
     if state.payer is not None:
         return (state.payer.payer, pod.cleanup) if state.payer.end is not None else None
-    return None if pod.never_charged else (pod.job.ref.uid, pod.cleanup)
+    # Of a pod that was there before the journal nobody knows who paid when it was born.
+    return None if pod.never_charged or pod.before_journal else (pod.job.ref.uid, pod.cleanup)
 
 
 def _names(one: _Survival) -> str:

@@ -99,7 +99,7 @@ class PodsCovered(Rule):
                 accounts[pod.pod_set] = Account(pod.job, hold, pod.pod_set, self.books.queues.get(_queue(hold)))
                 self._by_queue[_queue(hold)].add(hold.payer)
             return accounts[pod.pod_set]
-        if hold is None and pod.never_charged:
+        if hold is None and pod.never_charged and not pod.before_journal:
             return self._accounts[pod.job.ref.uid].setdefault("", Account(pod.job, None, "", None))
         return None
 

@@ -154,7 +154,8 @@ class ReleasedInTime(Rule):
         one = self._watched.get(uid)
         if one is None:
             return
-        if one.live or not one.hold.charge.admitted or not one.hold.charge.totals:
+        waits_for_a_check = not one.hold.charge.admitted and not views.is_true(one.hold.workload, EVICTED)
+        if one.live or waits_for_a_check or not one.hold.charge.totals:
             self._end(uid, one, moment)
             return
         one.idle = one.idle or _Idle(one.hold, one.job, Window(moment))
@@ -224,6 +225,8 @@ def _causes(one: _Watch) -> Iterator[str]:
     status, suspended = deployment_status(job), wants_suspension(job)
     if views.is_true(one.hold.workload, EVICTED):
         yield "evicted"
+    if not one.hold.charge.admitted:
+        return
     if status == VALIDATION_FAILED:
         yield "validation-failed"
     elif suspended and status in _SUSPENDED:
