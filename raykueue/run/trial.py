@@ -135,8 +135,10 @@ class Trial:
         Raises:
             ProductDefect: something stays, or the test made RayJobs that it did not submit.
         """
+        feed = self.feed
+        self.session.recording.barrier()  # a job that was made a moment ago may not have arrived yet
         mine = {job.history.uid for job in self.jobs}
-        strays = [one for one in self.feed.objects("RayJob") if uid(one) not in mine]
+        strays = [one for one in feed.objects("RayJob") if uid(one) not in mine]
         for stray in strays:
             path = f"/apis/ray.io/v1/namespaces/{self.names.namespace}/rayjobs/{stray['metadata']['name']}"
             self.session.api.delete(path)

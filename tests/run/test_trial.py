@@ -41,6 +41,7 @@ class FakeCluster:
         self.calls: list[str] = []
         self.refuses: set[str] = set()
         self.on_delete: Callable[[str], None] = lambda _: None
+        self.on_barrier: Callable[[], object] = lambda: None
         self.answer = SimpleNamespace(problems=(), obligations=(), findings=(), circumstances=())
 
     def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +68,9 @@ class FakeCluster:
 
     def close(self, scope: str) -> None:
         self.calls.append(f"close {scope}")
+
+    def barrier(self) -> None:
+        self.on_barrier()
 
     def judge(self, _scope: str, _seconds: float) -> Any:
         return self.answer
@@ -194,7 +198,7 @@ def test_everything_that_stays_is_told_of_every_job(trial: Trial, cluster: FakeC
 
 def test_a_job_that_submit_does_not_know_is_deleted_and_refused(trial: Trial, cluster: FakeCluster) -> None:
     trial.queue("queue.yaml")
-    cluster.feed.write("RayJob", "stray")
+    cluster.on_barrier = lambda: cluster.feed.write("RayJob", "stray")  # it arrives no earlier
     with pytest.raises(UsageError, match="the test left RayJob stray behind"):
         trial.end_jobs()
     assert cluster.calls[-1] == f"delete /apis/ray.io/v1/namespaces/{trial.names.namespace}/rayjobs/stray"
