@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -129,9 +130,14 @@ def a_second_run_on_a_cluster_is_told_who_has_it(ground: Ground) -> str:
     with ground.up():
         first = ground.start("pytest", WALKTHROUGH, "--reuse-cluster")
         first.until(ground.recording, "its recorder listens")
-        ground.run("pytest", ONE_TEST, "--reuse-cluster", code=INFRA, says=f"in use by pid {first.pid} (pytest, run")
-        ground.run("raykueue", "down", code=INFRA, says=f"in use by pid {first.pid} (pytest, run")
-        ground.run("raykueue", "status", says=f"pid {first.pid} (pytest, run")
+        who = f"pid {first.pid} (pytest, run"
+        first.send(signal.SIGSTOP)  # so that it is not over before it has been asked about; its tests go on
+        try:
+            ground.run("raykueue", "status", says=who)
+            ground.run("raykueue", "down", code=INFRA, says=f"in use by {who}")
+            ground.run("pytest", ONE_TEST, "--reuse-cluster", code=INFRA, says=f"in use by {who}")
+        finally:
+            first.send(signal.SIGCONT)
         ground.finish(first, 0, "GREEN")
     return ""
 

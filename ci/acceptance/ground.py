@@ -54,8 +54,8 @@ class Ground:
     log: Path
     """What every command printed."""
     environment: dict[str, str] = field(default_factory=dict)
-    saw: list[str] = field(default_factory=list)
-    """Output of the commands of the present check, for when it misses."""
+    failed: str = ""
+    """The command that was not as promised, and what it printed."""
 
     def __post_init__(self) -> None:
         self.state.mkdir(parents=True, exist_ok=True)
@@ -88,9 +88,9 @@ class Ground:
         """
         outcome = running.wait(patience)
         shown = f"$ {running.shown}\n{outcome.text}\n[exit code {outcome.code}, {outcome.seconds:.1f} s]\n"
-        self.saw.append(shown)
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{shown}\n")
+        self.failed = self.failed or (shown if outcome.code != code or says not in outcome.text else "")
         if outcome.code != code:
             raise Miss(f"`{running.shown}` ended with code {outcome.code}, expected {code}")
         if says not in outcome.text:
