@@ -139,6 +139,13 @@ GATES: tuple[Gate, ...] = (
         "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event",
     ),
     Gate(
+        "invalid-job-on-hold",
+        "kueue",
+        _from("0.18.5", "0.19.1"),
+        "kueue pkg/controller/jobs/rayjob/rayjob_controller.go:213@v0.18.6, :218@v0.19.2 (#14194, #14192)",
+        "a RayJob that is admitted and then found invalid gives its quota back; before, it keeps it",
+    ),
+    Gate(
         "sidecar-mode",
         "kuberay",
         _from("1.5.0"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from raykueue.run.job import Job
 
 _CLUSTER = frozenset({Part.CLUSTER, Part.HEAD, Part.WORKERS})
+_PAST_ITS_DEADLINE = {"spec": {"activeDeadlineSeconds": 1}}
 
 
 class Afterwards:
@@ -71,7 +72,7 @@ def conclude(job: Job, outcome: Outcome, seconds: float) -> Afterwards:
     """Brings a running job to this end, and waits for it.
 
     Args:
-        job: it runs; for DEADLINE_INITIALIZING it need not, and its manifest has the deadline.
+        job: it runs; for DEADLINE_INITIALIZING its pods find no node.
         outcome: what becomes of it.
         seconds: until KubeRay has written that it ended.
 
@@ -86,9 +87,10 @@ def conclude(job: Job, outcome: Outcome, seconds: float) -> Afterwards:
         case Outcome.STOPPED:
             job.stop()
         case Outcome.DEADLINE_RUNNING:
-            job.edit({"spec": {"activeDeadlineSeconds": 1}})
+            job.edit(_PAST_ITS_DEADLINE)
         case Outcome.DEADLINE_INITIALIZING:
-            pass
+            _until_it_has_pods(job, seconds)
+            job.edit(_PAST_ITS_DEADLINE)
         case Outcome.RETRIES_USED_UP:
             attempts = len(job.moments(Running))
             _fail(job)
@@ -126,6 +128,17 @@ def _until_it_runs_again(job: Job, attempts: int, seconds: float) -> None:
         raise WaitFailed(
             f"{job}: wanted it to be tried again and Running within {seconds:g} s; it is {job.said}, "
             f"its story: {job.story()}"
+        ) from None
+
+
+def _until_it_has_pods(job: Job, seconds: float) -> None:
+    feed, uid, wanted = job.history.feed, job.history.uid, {Part.HEAD, Part.WORKERS}
+    try:
+        feed.wait(lambda _: True if wanted <= left(feed.events, uid) else None, time.monotonic() + seconds)
+    except TimeoutError:
+        raise WaitFailed(
+            f"{job}: wanted head and worker pods within {seconds:g} s; there is {sorted(left(feed.events, uid))}, "
+            f"it is {job.said}"
         ) from None
 
 

@@ -63,11 +63,25 @@ def test_a_deadline_is_set_while_the_job_runs() -> None:
     assert after.status == Status("Failed", "RUNNING", "DeadlineExceeded")
 
 
-def test_a_deadline_in_the_manifest_is_only_waited_for() -> None:
+def test_a_job_that_initializes_gets_its_deadline_once_its_pods_are_there() -> None:
     feed, calls, job = running()
-    ends(feed, "Failed", "", "DeadlineExceeded")
-    assert job.end(Outcome.DEADLINE_INITIALIZING).status.reason == "DeadlineExceeded"
-    assert calls.made == []
+
+    def pods() -> None:
+        assert calls.made == []
+        for kind in ("head", "worker"):
+            feed.write("Pod", kind, "RayCluster cluster", metadata={"labels": {"ray.io/node-type": kind}})
+
+    with Later(feed, pods, lambda: ends(feed, "Failed", "", "DeadlineExceeded")):
+        after = job.end(Outcome.DEADLINE_INITIALIZING)
+    (asked,) = calls.made
+    assert asked[2] == {"spec": {"activeDeadlineSeconds": 1}}
+    assert after.status == Status("Failed", "", "DeadlineExceeded")
+
+
+def test_pods_that_do_not_come_fail_with_what_there_is() -> None:
+    _, _, job = running(state=0.05)
+    with pytest.raises(WaitFailed, match=r"wanted head and worker pods within 0\.05 s; there is .*RayCluster"):
+        job.end(Outcome.DEADLINE_INITIALIZING)
 
 
 def test_a_retry_is_failed_when_it_runs_again() -> None:
@@ -100,7 +114,7 @@ def test_a_job_that_becomes_invalid_instead_fails_at_once() -> None:
     feed, _, job = running()
     feed.job("ValidationFailed")
     with pytest.raises(WaitFailed, match="its spec is invalid now"):
-        job.end(Outcome.DEADLINE_INITIALIZING)
+        job.end(Outcome.SUCCEEDED)
 
 
 def test_an_end_counts_even_if_the_rayjob_is_gone_before_we_look() -> None:
@@ -127,7 +141,7 @@ def test_a_sidecar_fails_only_once_kuberay_has_read_it() -> None:
 def ended(seconds_ago: float = 0.0) -> tuple[FakeFeed, Afterwards]:
     feed, _, job = running()
     ends(feed, "Complete", "SUCCEEDED", seconds_ago=seconds_ago)
-    return feed, job.end(Outcome.DEADLINE_INITIALIZING)
+    return feed, job.end(Outcome.SUCCEEDED)
 
 
 def about(goes: dict[Part, Due] | None = None) -> Expected:

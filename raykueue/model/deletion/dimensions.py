@@ -51,9 +51,10 @@ class Outcome(StrEnum):
     FAILED = "failure"
     STOPPED = "stop"
     DEADLINE_INITIALIZING = "deadline-initializing"
-    """activeDeadlineSeconds pass while its pods find no node."""
+    """activeDeadlineSeconds, set once its pods are there, have passed while these find no node."""
     DEADLINE_RUNNING = "deadline-running"
-    """activeDeadlineSeconds pass while the Ray job runs."""
+    """activeDeadlineSeconds, set while the Ray job runs, have passed. In a manifest, a slow machine would meet them
+    before."""
     RETRIES_USED_UP = "retries"
     """It fails, is tried again on a new cluster, and fails again."""
 

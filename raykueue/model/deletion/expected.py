@@ -72,13 +72,15 @@ class Forced:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a row comes to on one pair. With a refusal, everything after it is empty."""
+    """What a row comes to on one pair. With a refusal, everything about an end is empty."""
 
     source: str
     """Where it is read: file@version."""
     needs: tuple[str, ...] = ()
     """Gates (`raykueue/model/gates.py`) without which the row does not apply."""
     refusal: Refusal | None = None
+    released: bool = True
+    """Quota that it was given before it was refused comes back."""
     status: Status = Status("", "")
     parts: frozenset[Part] = frozenset()
     """What there is when the job ends."""

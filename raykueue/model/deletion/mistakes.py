@@ -76,7 +76,7 @@ MISTAKES: Mapping[str, Mistake] = {
         f"{_TYPES}:132@v1.6.2",
     ),
     "unknown-policy": Mistake(
-        _both("DeleteHead"),
+        {"deletionStrategy": {"onSuccess": {"policy": "DeleteCluster"}, "onFailure": {"policy": "DeleteHead"}}},
         Refusal(
             "API server",
             f"{_STRATEGY}.onFailure.policy",

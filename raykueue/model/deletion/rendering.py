@@ -18,8 +18,6 @@ FILES: Mapping[Mode, str] = {
 """In `manifests/`."""
 
 RETRIES = 1
-DEADLINE_SECONDS = 2
-"""Of a job whose pods find no node. One that runs gets its deadline while it runs, so that no slow machine meets it."""
 _NOWHERE = {"raykueue.dev/no-such-node": "true"}
 
 
@@ -39,7 +37,6 @@ def rendered(row: Row, rayjob: Mapping[str, Any]) -> dict[str, Any]:
     if row.outcome is Outcome.RETRIES_USED_UP:
         spec["backoffLimit"] = RETRIES
     if row.outcome is Outcome.DEADLINE_INITIALIZING:
-        spec["activeDeadlineSeconds"] = DEADLINE_SECONDS
         cluster = spec["rayClusterSpec"]
         for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
             group["template"]["spec"]["nodeSelector"] = dict(_NOWHERE)

@@ -118,3 +118,14 @@ def test_the_gate_is_set_only_where_its_default_is_another() -> None:
 def test_every_row_says_where_it_is_read(pair: dict[str, str]) -> None:
     for row in full(pair):
         assert "@v" in expected(row, pair).source, row.id
+
+
+@pytest.mark.parametrize(
+    ("kueue", "released"), [("0.17.1", False), ("0.18.3", False), ("0.18.5", True), ("0.19.2", True)]
+)
+def test_quota_of_a_job_found_invalid_comes_back_where_kueue_puts_it_on_hold(kueue: str, released: bool) -> None:
+    about = expected(Row(Policy.DELETE_NONE, Shape.STRATEGY), {"kueue": kueue, "kuberay": "1.6.2"})
+    assert about.refusal is not None
+    assert about.released is released
+    refused_at_once = expected(Row(Policy.NONE, Shape.SHUTDOWN, shutdown=False), {"kueue": kueue, "kuberay": "1.6.2"})
+    assert refused_at_once.released
