@@ -11,7 +11,7 @@ def finding(rule: str, cause: str, peak: dict[str, int]) -> Finding:
 
 
 def canary(*findings: Finding) -> Canary:
-    recording = SimpleNamespace(judge=lambda _scope, deadline_s: SimpleNamespace(findings=findings))
+    recording = SimpleNamespace(judge=lambda _scope, **_: SimpleNamespace(findings=findings))
     return Canary(cast(Any, None), cast(Any, recording))
 
 
