@@ -64,6 +64,17 @@ class Afterwards:
         _within(lambda end: feed.wait(lambda _: None if left(feed.events, uid) & _CLUSTER else True, end), patience)
         return left(feed.events, uid)
 
+    def made(self, within: float) -> list[str]:
+        """Waits so many seconds after status.endTime, or until a pod is made for the job; names of those made since."""
+        history, ended = self._job.history, self._ended.arrived
+
+        def pods() -> list[str]:
+            born = [history.feed.history("Pod", pod["metadata"]["uid"])[0] for pod in history.pods()]
+            return [event.object["metadata"]["name"] for event in born if event.arrived > ended]
+
+        _within(lambda end: history.feed.wait(lambda _: True if pods() else None, end), self._monotonic(within))
+        return pods()
+
     def _monotonic(self, seconds_after_the_end: float) -> float:
         return time.monotonic() + self._ended.time + seconds_after_the_end - time.time()
 

@@ -202,3 +202,16 @@ def test_pods_are_placed_when_the_last_has_a_node() -> None:
     placed = job.placed(within=0)
     assert placed is not None
     assert placed.rev == last
+
+
+def test_pods_that_are_made_after_the_end_are_named() -> None:
+    feed, after = ended()
+    with Later(feed, lambda: feed.write("Pod", "again", "RayCluster cluster", late_ms=60_000)):
+        assert after.made(within=5) == ["again"]
+
+
+def test_pods_that_were_there_before_the_end_are_not() -> None:
+    feed, _, job = running()
+    feed.write("Pod", "head", "RayCluster cluster")
+    ends(feed, "Complete", "SUCCEEDED", seconds_ago=60)
+    assert job.end(Outcome.SUCCEEDED).made(within=5) == []
