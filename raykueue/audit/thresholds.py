@@ -36,6 +36,9 @@ class Thresholds:
     """KubeRay's requeue in every state (ray-operator/controllers/ray/rayjob_controller.go:39@v1.6.2)."""
     suspend: float = 10.0
     """Kueue's patch, then KubeRay deletes cluster and submitter; its RayJob controller has one worker."""
+    heed: float = 30.0
+    """KubeRay heeds spec.suspend: no time is promised, and one worker does it for all RayJobs. Seen: 3.3 s with eight
+    tests at once on two idle cores, 11.9 s with those cores overbooked ten times; a defect takes for ever."""
     workload: float = 10.0
     """A managed job gets its Workload."""
     resuspend: float = 5.0

@@ -5,12 +5,8 @@ from typing import Any
 import pytest
 
 from raykueue.audit.rules.suspended_means_empty import SuspendedMeansEmpty
-from raykueue.audit.scope import Scope
-from raykueue.model.findings import Finding
-from tests.audit.journals import EPOCH, NAMESPACE, Job, Journal, Pod
-
-RULE = "suspended-means-empty"
-SCOPE = Scope(frozenset({NAMESPACE}), frozenset({"cq"}))
+from tests.audit.journals import NAMESPACE, Journal
+from tests.audit.suspended import RULE, SCOPE, causes, held_while_suspended, only, owed, queued, running, unqueued
 
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
@@ -18,56 +14,7 @@ def j(request: pytest.FixtureRequest) -> Journal:
     return Journal(request.param, about=(RULE,))
 
 
-def only(findings: list[Finding]) -> Finding:
-    assert len(findings) == 1, [f.text for f in findings]
-    return findings[0]
-
-
-def causes(findings: list[Finding]) -> list[str]:
-    return [f.cause for f in findings]
-
-
-def owed(j: Journal, until: float) -> list[tuple[str, float | None]]:
-    found = [o for o in j.ledger(until).obligations(SCOPE) if o.rule == RULE]
-    return [(o.text, (o.until - EPOCH) / 1e9 if o.until is not None else None) for o in found]
-
-
-def queued(j: Journal, **settings: Any) -> Job:
-    a = j.at(-100).job("a", j.queue(), **settings)
-    a.workload.write()
-    a.state("Suspended")
-    return a
-
-
-def running(j: Journal, status: str = "Running", **settings: Any) -> Job:
-    a = queued(j, **settings)
-    a.workload.admit()
-    a.suspend(False)
-    a.state(status, "RUNNING")
-    return a
-
-
-def unqueued(j: Journal, grace: int = 5, **settings: Any) -> tuple[Job, Pod]:
-    """A job that Kueue has nothing to do with, running."""
-    a = j.at(-100).job("a", j.queue(), labelled=False, **settings)
-    a.suspend(False)
-    a.state("Running", "RUNNING")
-    return a, a.pod("head", grace=grace, labels={"ray.io/node-type": "head"})
-
-
 # -- 7a: suspended in status, no pods
-
-
-def held_while_suspended(j: Journal) -> tuple[Job, Pod]:
-    """W+a, P+h, Wev, J.s=T, J:Suspended@0, and the hold stays open."""
-    a = running(j)
-    head = a.pod("head")
-    j.at(-1)
-    a.workload.evict()
-    a.suspend(True)
-    j.at(0)
-    a.state("Suspended")
-    return a, head
 
 
 def test_f2_a_pod_of_a_suspended_job_whose_quota_is_still_held(j: Journal) -> None:
@@ -248,236 +195,6 @@ def test_a_job_that_kueue_skips_by_design_is_not_judged(j: Journal, settings: di
     assert j.findings(until=60) == []
 
 
-# -- 7b: suspended in spec, obeyed
-
-
-def test_f1_a_job_that_waits_for_a_job_id_does_not_heed_suspend(j: Journal) -> None:
-    a = running(j, status="Waiting", submissionMode="InteractiveMode")
-    a.pod("head")
-    j.at(0)
-    a.suspend(True)
-    found = only(j.findings(until=70))
-    assert (found.cause, found.klass) == ("waiting-ignores-suspend", "contract")
-    assert found.seconds == (70.0, 70.0)
-    assert "RayJob team-ns/a is not suspended for 70000 ms, and still so, though spec.suspend is true" in found.text
-
-
-@pytest.mark.parametrize(("late", "fires"), [(10.0, False), (10.001, True)])
-def test_a_job_is_suspended_within_ten_seconds(j: Journal, late: float, fires: bool) -> None:
-    a = running(j)
-    j.at(0)
-    a.suspend(True)
-    a.state("Suspending")
-    j.at(late)
-    a.state("Suspended")
-    a.workload.release()
-    assert causes(j.findings(until=20)) == ["not-suspended"] * fires
-
-
-def test_a_job_that_was_made_suspended_becomes_so(j: Journal) -> None:
-    a = j.at(0).job("a", j.queue())
-    a.workload.write()
-    assert only(j.findings(until=11)).cause == "not-suspended"
-    j.at(3)
-    a.state("Suspended")
-    assert j.findings(until=60) == []
-
-
-@pytest.mark.parametrize(("late", "fires"), [(340.0, False), (340.001, True)])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"rayClusterSpec": {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}},
-        {"annotations": {"ray.io/ft-enabled": "true"}},
-    ],
-    ids=["options", "annotation"],
-)
-def test_with_fault_tolerance_redis_is_cleaned_up_first(
-    j: Journal, late: float, fires: bool, settings: dict[str, Any]
-) -> None:
-    a = running(j, **settings)
-    j.at(0)
-    a.suspend(True)
-    j.at(late)
-    a.state("Suspended")
-    a.workload.release()
-    assert causes(j.findings(until=400)) == ["not-suspended"] * fires
-
-
-def test_a_retry_finishes_before_it_is_suspended(j: Journal) -> None:
-    a = running(j)
-    j.at(0)
-    a.state("Retrying")
-    a.suspend(True)
-    j.at(60)
-    a.state("")
-    j.at(69)
-    a.state("Suspended")
-    a.workload.release()
-    assert j.findings(until=90) == []
-
-
-def test_an_order_to_suspend_that_is_taken_back_is_forgotten(j: Journal) -> None:
-    a = running(j)
-    j.at(0)
-    a.suspend(True)
-    j.at(9)
-    a.suspend(False)
-    assert j.findings(until=60) == []
-
-
-@pytest.mark.parametrize("status", ["Complete", "Failed"])
-def test_a_job_that_is_over_is_never_suspended(j: Journal, status: str) -> None:
-    a = running(j)
-    a.state(status)
-    a.workload.finish()
-    a.suspend(True)
-    assert j.findings(until=60) == []
-
-
-def test_an_invalid_job_does_not_heed_suspend_and_that_matters_if_it_has_pods(j: Journal) -> None:
-    a = running(j)
-    head = a.pod("head")
-    a.state("ValidationFailed")
-    j.at(0)
-    a.suspend(True)
-    assert only(j.findings(until=11)).cause == "validation-failed-ignores-suspend"
-    j.at(5)
-    head.gone()
-    a.state("ValidationFailed")
-    assert j.findings(until=60) == []
-
-
-def test_a_job_that_nobody_queued_heeds_suspend_too(j: Journal) -> None:
-    a, _ = unqueued(j)
-    j.at(0)
-    a.suspend(True)
-    assert only(j.findings(until=11)).cause == "not-suspended"
-
-
-def test_a_job_that_is_being_deleted_is_not_waited_for(j: Journal) -> None:
-    a = running(j)
-    j.at(0)
-    a.suspend(True)
-    j.at(5)
-    a.terminate()
-    assert j.findings(until=60) == []
-    assert owed(j, until=6) == []
-
-
-# -- 7c: not suspended, admitted
-
-
-def test_f3_a_job_that_runs_though_its_workload_is_pending(j: Journal) -> None:
-    a = queued(j)
-    j.at(0)
-    a.suspend(False)
-    found = only(j.findings(until=10))
-    assert (found.cause, found.klass, found.seconds) == ("not-admitted", "contract", (10.0, 10.0))
-    assert "is not suspended for 10000 ms, and still so, though Workload rayjob-a-1 is not admitted" in found.text
-
-
-@pytest.mark.parametrize(("late", "fires"), [(5.0, False), (5.001, True)])
-@pytest.mark.parametrize("end", ["suspended", "admitted"])
-def test_kueue_takes_an_unsuspension_back_within_five_seconds(j: Journal, late: float, fires: bool, end: str) -> None:
-    a = queued(j)
-    j.at(0)
-    a.suspend(False)
-    j.at(late)
-    if end == "suspended":
-        a.suspend(True)
-    else:
-        a.workload.admit()
-    assert causes(j.findings(until=20)) == ["not-admitted"] * fires
-
-
-def test_the_newest_unfinished_workload_counts(j: Journal) -> None:
-    a = running(j)
-    j.at(0)
-    a.another_workload().write()
-    assert only(j.findings(until=10)).cause == "not-admitted"
-
-
-def test_quota_that_is_reserved_but_not_admitted_is_not_enough(j: Journal) -> None:
-    a = queued(j)
-    j.at(0)
-    a.workload.reserve()
-    a.suspend(False)
-    assert only(j.findings(until=10)).cause == "not-admitted"
-
-
-def test_s1_the_admission_was_written_first_though_it_arrives_last(j: Journal) -> None:
-    a = queued(j)
-    j.at(0)
-    a.workload.admit(arrives=7)
-    a.suspend(False)
-    assert j.findings(until=30) == []
-
-
-def test_s2_a_finished_job_stays_unsuspended(j: Journal) -> None:
-    a = running(j)
-    a.state("Complete", "SUCCEEDED")
-    a.workload.finish()
-    a.workload.gone()
-    assert j.findings(until=60) == []
-
-
-def test_s5_an_invalid_job_loses_its_quota_without_being_suspended(j: Journal) -> None:
-    a = running(j)
-    a.state("ValidationFailed")
-    a.workload.condition("QuotaReserved", False, "OnHold")
-    a.workload.release()
-    assert j.findings(until=60) == []
-
-
-def test_s6_an_unsuspension_that_kueue_takes_back_at_once_is_fine(j: Journal) -> None:
-    a = queued(j)
-    j.at(0)
-    a.suspend(False)
-    j.at(0.2)
-    a.suspend(True)
-    assert j.findings(until=60) == []
-
-
-def test_a_job_without_any_workload_yet_is_one_workloads_matter(j: Journal) -> None:
-    a = j.at(0).job("a", j.queue())
-    a.suspend(False)
-    assert j.findings(until=60) == []
-
-
-@pytest.mark.parametrize(
-    ("labels", "annotations"),
-    [
-        ({}, {"kueue.x-k8s.io/elastic-job": "true"}),
-        ({"kueue.x-k8s.io/prebuilt-workload-name": "mine"}, {}),
-    ],
-    ids=["elastic", "prebuilt"],
-)
-def test_jobs_that_wait_for_their_quota_in_other_ways_are_not_judged(
-    j: Journal, labels: dict[str, str], annotations: dict[str, str]
-) -> None:
-    a = queued(j, annotations=annotations)
-    a.body["metadata"]["labels"] |= labels
-    a.suspend(False)
-    assert j.findings(until=60) == []
-
-
-def test_a_job_that_nobody_queued_needs_no_admission(j: Journal) -> None:
-    unqueued(j)
-    assert j.findings(until=60) == []
-
-
-def test_the_cluster_of_a_job_is_not_judged_by_itself(j: Journal) -> None:
-    a = running(j)
-    cluster = a.start_cluster()
-    body = a.owned("Workload", "of-the-cluster", cluster, "RayCluster")
-    body |= {"spec": {"active": True, "podSets": []}, "status": {"conditions": []}}
-    j.emit("Workload", body, "ADDED")
-    cluster["status"] = {"state": "ready"}
-    j.emit("RayCluster", cluster)
-    assert j.findings(until=60) == []
-
-
 # -- what all parts share
 
 
@@ -488,11 +205,11 @@ def test_time_in_which_a_controller_is_down_or_warms_up_does_not_count(j: Journa
     a.suspend(True)
     j.at(4).marker(f"{controller}-down")
     j.at(100).marker(f"{controller}-up")
-    j.at(116)
-    assert j.findings(until=116) == []
-    assert causes(j.findings(until=116.5)) == ["not-suspended"]
-    assert owed(j, until=50) != owed(j, until=116)
-    assert owed(j, until=116) == [("RayJob team-ns/a is not suspended, though spec.suspend is true", 116.0)]
+    j.at(136)
+    assert j.findings(until=136) == []
+    assert causes(j.findings(until=136.5)) == ["not-suspended"]
+    assert owed(j, until=50) != owed(j, until=136)
+    assert owed(j, until=136) == [("RayJob team-ns/a is not suspended, though spec.suspend is true", 136.0)]
 
 
 def test_a_test_waits_only_while_something_is_really_open(j: Journal) -> None:
@@ -502,7 +219,7 @@ def test_a_test_waits_only_while_something_is_really_open(j: Journal) -> None:
     j.at(0)
     a.workload.evict()
     a.suspend(True)
-    assert owed(j, until=1) == [("RayJob team-ns/a is not suspended, though spec.suspend is true", 10.0)]
+    assert owed(j, until=1) == [("RayJob team-ns/a is not suspended, though spec.suspend is true", 30.0)]
     j.at(2)
     a.state("Suspended")
     text = "RayJob team-ns/a is suspended, but pods a-head-1 (1 CPU) live on"
@@ -522,8 +239,8 @@ def test_a_finding_that_is_there_is_waited_for_no_longer(j: Journal) -> None:
     a = running(j)
     j.at(0)
     a.suspend(True)
-    assert len(j.findings(until=11)) == 1
-    assert owed(j, until=11) == []
+    assert len(j.findings(until=31)) == 1
+    assert owed(j, until=31) == []
 
 
 def test_a_forgotten_scope_leaves_nothing_behind(j: Journal) -> None:

@@ -54,7 +54,7 @@ class SuspendedMeansEmpty(Rule):
         "apis/ray/v1/rayjob_types.go:295-300@v1.6.2; kueue pkg/controller/jobs/rayjob/rayjob_controller.go:108-109, "
         "pkg/controller/jobframework/reconciler.go:653-668@v0.19.2"
     )
-    thresholds: ClassVar[tuple[str, ...]] = ("handback", "gc", "suspend", "redis", "resuspend", "restart")
+    thresholds: ClassVar[tuple[str, ...]] = ("handback", "gc", "heed", "redis", "resuspend", "restart")
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)
@@ -153,7 +153,7 @@ class SuspendedMeansEmpty(Rule):
         obj = job.object if self._judged(job) else None
         unheeded = _unheeded(job, obj) if obj is not None else ""
         if unheeded and obj is not None:
-            limit = self.limits.suspend + (self.limits.redis if rayjobs.fault_tolerant(obj) else 0.0)
+            limit = self.limits.heed + (self.limits.redis if rayjobs.fault_tolerant(obj) else 0.0)
             one = self._episodes.open(job, _UNHEEDED, unheeded, limit, moment)
             one.cause = unheeded if one.cause == _SLOW else one.cause
         else:
