@@ -6,5 +6,6 @@ def test_pods_that_outlive_a_deleted_workload_are_found(queue, submit, sabotage,
     job = submit("rayjob.yaml", stops_after=5).until(Running)
     sabotage.delete_workload(job)
     expects("no-survivors", "workload-deleted", at_least_seconds=3, at_most_seconds=15)
+    expects("no-overlap", "workload-deleted", at_least={"cpu": "500m"})
 
     job.until(Suspended).until(Running)
