@@ -119,12 +119,22 @@ class Trial:
         return job
 
     def let_through(self, job: Job) -> None:
-        """Passes every admission check of the job's Workload, as their controllers would."""
-        workload = job.history.workload()
-        if workload is None:
-            raise UsageError(f"{job} has no Workload yet, so no check to pass")
+        """Passes every admission check of the job's Workload, as their controllers would.
+
+        Raises:
+            WaitFailed: Kueue asks for no check in time.
+        """
+
+        def asked(_: Feed) -> Mapping[str, Any] | None:
+            found = job.history.workload()
+            return found if found is not None and found.get("status", {}).get("admissionChecks") else None
+
+        try:
+            workload = self.feed.wait(asked, time.monotonic() + self._timeouts.state)
+        except TimeoutError:
+            raise WaitFailed(f"{job}: Kueue asks for no admission check; has its queue one?") from None
         now = {"state": "Ready", "message": "passed by the test", "lastTransitionTime": _now()}
-        checks = [{**check, **now} for check in workload["status"].get("admissionChecks", ())]
+        checks = [{**check, **now} for check in workload["status"]["admissionChecks"]]
         name = workload["metadata"]["name"]
         path = f"/apis/{workload['apiVersion']}/namespaces/{self.names.namespace}/workloads/{name}/status"
         self.session.api.merge(path, {"status": {"admissionChecks": checks}})
