@@ -7,6 +7,8 @@ A lease belongs to the connection that took it and ends with it: a test process 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +45,8 @@ class Owner:
         self._loop = asyncio.new_event_loop()
         self._leases = Leases(self._change_settings)
         self._opening: asyncio.Task[LiveRun] | None = None
+        self._sessions: set[Peer] = set()
+        """Test processes, which are told when it makes no sense to wait for anything any more."""
         self._server = Server(self.socket, self._handle, self._gone)
         self._closing: asyncio.Event = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,6 +97,7 @@ class Owner:
     async def _handle(self, peer: Peer, do: str, arguments: Message) -> dict[str, Any]:
         match do:
             case "cluster":
+                self._sessions.add(peer)
                 return {**(await self._opened()).describe(), "journals": str(self._journals)}
             case "shared":
                 await self._opened()
@@ -110,6 +115,7 @@ class Owner:
         return {}
 
     def _gone(self, peer: Peer) -> None:
+        self._sessions.discard(peer)
         task = self._loop.create_task(self._leases.release(peer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -146,4 +152,11 @@ class Owner:
 
     def _component_died(self, error: ComponentDied) -> None:
         self.failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything ends anyway
+            self._loop.call_soon_threadsafe(self._tell_death, str(error))
         self._on_failure(error)
+
+    def _tell_death(self, error: str) -> None:
+        line = json.dumps({"push": "died", "error": error})
+        for peer in self._sessions:
+            peer.push(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from raykueue.errors import RecorderError
+from raykueue.errors import InfraError, RecorderError
 from raykueue.model.events import Event, Moment
 from raykueue.model.findings import Finding
 from raykueue.run.answers import Judgement, finding_from_json
@@ -36,6 +36,7 @@ class Recording:
         """
         self._lock = threading.Lock()
         self._feeds: dict[str, Feed] = {}
+        self._given_up: InfraError | None = None
         self._connection = Connection(
             socket_path,
             on_push=self._pushed,
@@ -57,6 +58,8 @@ class Recording:
         feed = Feed(scope)
         with self._lock:
             self._feeds[scope.name] = feed  # before asking: events may come before the answer
+            if self._given_up is not None:
+                feed.end(self._given_up)
         try:
             self._connection.call("open", scope={name: getattr(scope, name) for name in ScopeNames.__slots__})
         except BaseException:
@@ -71,11 +74,13 @@ class Recording:
 
     def barrier(self) -> Moment:
         """Waits until everything that was written before this call is recorded; returns when that was."""
+        self._go_on()
         answer = self._connection.call("barrier")
         return Moment(answer["rev"], answer["t"])
 
     def judge(self, scope: str, deadline_s: float = JUDGE_S) -> Judgement:
         """Waits until nothing can fire any more in that scope, at most `deadline_s`, and returns what did."""
+        self._go_on()
         return Judgement.from_json(
             self._connection.call("judge", timeout_s=deadline_s + _MARGIN_S, scope=scope, deadline_s=deadline_s)
         )
@@ -99,9 +104,21 @@ class Recording:
         """How the recorder is doing (`raykueue.run.recorder.stats`)."""
         return self._connection.call("stats")
 
+    def give_up(self, why: InfraError) -> None:
+        """The run can't go on: whoever waits, or begins to, gets this error. What was recorded can still be saved."""
+        with self._lock:
+            self._given_up = why
+            feeds = list(self._feeds.values())
+        for feed in feeds:
+            feed.end(why)
+
     def disconnect(self) -> None:
         """Ends the connection, and with it every scope that is still open."""
         self._connection.close()
+
+    def _go_on(self) -> None:
+        if self._given_up is not None:
+            raise self._given_up
 
     def _pushed(self, message: Message) -> None:
         with self._lock:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from raykueue.controllers.settings import Settings
-from raykueue.errors import ClusterError
+from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.ray.control import SimulatedRay
 from raykueue.run.recording import Recording
-from raykueue.run.wire import Connection
+from raykueue.run.wire import Connection, Message
 
 CLUSTER_SECONDS = 45 * 60.0
 """A first run builds every binary: about 15 minutes on two cores."""
@@ -25,11 +25,16 @@ class Session:
     """What one test process has of the run; everything is connected at first use."""
 
     def __init__(self, owner: Path) -> None:
-        self._owner = Connection(owner, error=ClusterError)
+        self._recordings: list[Recording] = []
+        self._deaths: list[ComponentDied] = []
+        self._owner = Connection(owner, on_push=self._told, error=ClusterError)
         try:
             about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
             self.api = Api(load_access(Path(about["kubeconfig"])))
             self.recording = Recording(Path(about["recorder"]))
+            self._recordings.append(self.recording)
+            for death in self._deaths:  # before there was a recording
+                self.recording.give_up(death)
         except BaseException:
             self._owner.close()
             raise
@@ -42,6 +47,12 @@ class Session:
     def lease(self, settings: Settings | None) -> Lease:
         """Waits until the calling test may use the cluster: beside others, or alone with its own settings."""
         return Lease(self._socket, settings)
+
+    def _told(self, message: Message) -> None:
+        death = ComponentDied(message["error"])
+        self._deaths.append(death)
+        for recording in self._recordings:
+            recording.give_up(death)
 
     def close(self) -> None:
         """Lets go of everything."""

@@ -188,6 +188,16 @@ def test_a_component_that_dies_fails_the_run_and_every_later_request(
     assert run.closed == 1
 
 
+def test_test_processes_are_told_of_a_death_whatever_they_wait_for(owner: Owner, run: FakeRun) -> None:
+    told: list[dict[str, Any]] = []
+    connection = Connection(owner.socket, on_push=told.append, error=ClusterError)
+    connection.call("cluster")
+    run.on_death(ComponentDied("kueue of cluster c ended by itself"))
+    until(lambda: bool(told))
+    assert told == [{"push": "died", "error": "kueue of cluster c ended by itself"}]
+    connection.close()
+
+
 def test_leases_end_with_their_connections(owner: Owner, run: FakeRun) -> None:
     reader = Lease(owner.socket, None)
     writers: list[Lease] = []

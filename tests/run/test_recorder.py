@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from raykueue.errors import RecorderError, UsageError
+from raykueue.errors import ComponentDied, RecorderError, UsageError
 from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker
 from raykueue.model.kinds import KINDS
 from raykueue.run.feed import Feed
@@ -126,6 +126,30 @@ def test_two_scopes_can_not_share_a_namespace_or_a_queue_but_a_priority_class(tm
         run.do(lambda api: api.put("WorkloadPriorityClass", "high", value=10))
         feed.wait(has("high"), soon())
         other.wait(has("high"), soon())
+
+
+def test_after_giving_up_nobody_waits_and_the_journal_can_still_be_saved(tmp_path: Path) -> None:
+    with recorder(tmp_path) as run, Recording(run.socket) as recording:
+        feed = recording.open(SCOPE)
+        errors: list[BaseException] = []
+
+        def wait() -> None:
+            with pytest.raises(ComponentDied, match="kueue ended") as raised:
+                feed.wait(has("never"), soon())
+            errors.append(raised.value)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        eventually(lambda: feed._waits)
+        recording.give_up(ComponentDied("kueue ended"))
+        waiting.join(5)
+        assert len(errors) == 1
+        later = recording.open(ScopeNames("two", namespaces=("ns-2",)))
+        for refused in (lambda: later.wait(has("never"), soon()), recording.barrier, lambda: recording.judge("one")):
+            with pytest.raises(ComponentDied):
+                refused()
+        recording.slice("one", tmp_path / "one.jsonl.gz")
+        assert load(tmp_path / "one.jsonl.gz")
 
 
 def test_requests_at_the_same_time_share_a_barrier(tmp_path: Path) -> None:
