@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -153,18 +155,23 @@ class Running:
     def __init__(self, command: tuple[str, ...], cwd: Path, environment: Mapping[str, str]) -> None:
         self.shown = " ".join(command)
         self._began = time.monotonic()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when its end has been waited for
         self._process = subprocess.Popen(
             command,
             cwd=cwd,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             process_group=0,
         )
         self.pid = self._process.pid
+
+    @property
+    def text(self) -> str:
+        """What it has printed so far."""
+        size = os.fstat(self._output.fileno()).st_size
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
 
     @property
     def ended(self) -> bool:
@@ -186,12 +193,13 @@ class Running:
             Miss: it took longer than `patience` seconds, and was killed.
         """
         try:
-            text, _ = self._process.communicate(timeout=patience)
+            code = self._process.wait(patience)
         except subprocess.TimeoutExpired:
-            os.killpg(self.pid, signal.SIGKILL)
-            text, _ = self._process.communicate()
-            raise Miss(f"`{self.shown}` was not over after {patience:.0f} s; it said:\n{text[-2000:]}") from None
-        return Outcome(self._process.returncode, text, time.monotonic() - self._began)
+            self._kill()
+            raise Miss(f"`{self.shown}` was not over after {patience:.0f} s; it said:\n{self._end()}") from None
+        outcome = Outcome(code, self.text, time.monotonic() - self._began)
+        self._output.close()
+        return outcome
 
     def until(self, reached: Callable[[], bool], what: str, seconds: float = 240.0) -> None:
         """Waits until something is so while this runs.
@@ -200,9 +208,16 @@ class Running:
             Miss: it ended first, or that took too long.
         """
         if not until(lambda: reached() or self.ended, seconds) or self.ended:
+            self._kill()
+            raise Miss(f"`{self.shown}` did not get as far as this: {what}; it said:\n{self._end()}")
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-            text = self.wait(5.0).text
-            raise Miss(f"`{self.shown}` did not get as far as this: {what}; it said:\n{text[-2000:]}")
+        self._process.wait()
+
+    def _end(self) -> str:
+        return self.text[-2000:]
 
 
 def until(reached: Callable[[], bool], seconds: float) -> bool:
