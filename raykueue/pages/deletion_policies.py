@@ -122,9 +122,9 @@ def _costs(results: Mapping[str, Results]) -> str:
     head = """\
 ## What it costs
 
-One RayJob of a head (1 CPU, 2 GiB) and a worker (1 CPU, 2 GiB) ends while the next one waits for its quota, on a node
-exactly as big as the quota. Pods stop at once here; on a real cluster the grace that they take comes on top. Measured
-once, on two busy cores: magnitudes, no benchmark.
+One RayJob in HTTPMode, a head and a worker of 1 CPU and 2 GiB each, ends while the next one waits for its quota, on a
+node exactly as big as the quota. Pods stop at once here; on a real cluster the grace that they take comes on top.
+Measured once, on two busy cores: magnitudes, no benchmark.
 """
     return head + "\n" + ("\n".join(told) if told else "Not measured yet.\n")
 

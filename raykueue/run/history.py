@@ -95,9 +95,11 @@ class History:
         return told
 
     def placed(self) -> Moment | None:
-        """When the last of its head and worker pods got a node; None while one has none, or there are none."""
+        """When the last of its head and worker pods got a node; None while one has none, or is not there."""
         last: Event | None = None
         pods = [pod for pod in self.pods() if NODE_TYPE in labels(pod)]
+        if len(pods) < self._wanted_pods():
+            return None
         for pod in pods:
             bound = next((e for e in self.feed.history("Pod", uid(pod)) if spec(e.object).get("nodeName")), None)
             if bound is None:
@@ -108,6 +110,12 @@ class History:
     def hopeless(self, state: State) -> State | None:
         """The state that the job is in and after which `state` can't begin any more."""
         return next((other for other in ALL if other.name in state.after and self.is_in(other)), None)
+
+    def _wanted_pods(self) -> int:
+        """Its head, and the workers that it asks for."""
+        events = self.feed.history("RayJob", self.uid)
+        cluster = spec(events[-1].object).get("rayClusterSpec", {}) if events else {}
+        return 1 + sum(int(group.get("replicas", 0)) for group in cluster.get("workerGroupSpecs", ()))
 
     def _is_counted_as_pending(self) -> bool:
         """Kueue counts as many pending Workloads in its LocalQueue as there are.

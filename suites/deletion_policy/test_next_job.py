@@ -12,7 +12,7 @@ def test_the_next_job_follows(leaving, queue, submit, expects, measure):
     for forced in leaving.expected.forces:
         expects(forced.rule, forced.cause, at_least_seconds=forced.seconds)
     first = submit(leaving.manifest()).until(Running)
-    second = submit("rayjob.yaml").until(Pending)
+    second = submit("rayjob-http.yaml").until(Pending)
 
     first.end(leaving.outcome)
     second.until(Running)
@@ -22,7 +22,7 @@ def test_the_next_job_follows(leaving, queue, submit, expects, measure):
 def test_the_next_job_finds_no_room(staying, queue, submit):
     """Where a RayJob's pods stay after its end, the next one is admitted, and never finds room."""
     first = submit(staying.manifest()).until(Running)
-    second = submit("rayjob.yaml").until(Pending)
+    second = submit("rayjob-http.yaml").until(Pending)
 
     first.end(staying.outcome)
     second.until(Admitted)

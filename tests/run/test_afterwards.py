@@ -190,10 +190,13 @@ def test_a_queued_job_is_suspended_by_its_workload() -> None:
 
 def test_pods_are_placed_when_the_last_has_a_node() -> None:
     feed, _, job = running()
+    feed.write("RayJob", "job", spec={"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 1}]}})
     assert job.placed(within=0) is None
     head = {"metadata": {"labels": {"ray.io/node-type": "head"}}}
     worker = {"metadata": {"labels": {"ray.io/node-type": "worker"}}}
-    feed.write("Pod", "head", "RayCluster cluster", spec={}, **head)
+    feed.write("Pod", "head", "RayCluster cluster", spec={"nodeName": "node"}, **head)
+    assert job.placed(within=0) is None, "the worker is not there yet"
+    feed.write("Pod", "head", spec={})
     feed.write("Pod", "worker", "RayCluster cluster", spec={}, **worker)
     feed.write("Pod", "head", spec={"nodeName": "node"})
     assert job.placed(within=0) is None

@@ -34,7 +34,7 @@ def test_the_node_is_as_big_as_the_quota_and_both_as_what_one_job_asks() -> None
     offer = changed["Node"]["status"]["allocatable"]
     (group,) = changed["ClusterQueue"]["spec"]["resourceGroups"]
     quota = {one["name"]: one["nominalQuota"] for one in group["flavors"][0]["resources"]}
-    assert quota == {name: offer[name] for name in ("cpu", "memory")} == {"cpu": "2500m", "memory": "4296Mi"}
+    assert quota == {name: offer[name] for name in ("cpu", "memory")} == {"cpu": "2", "memory": "4Gi"}
 
 
 def test_labels_and_taints_that_are_not_about_the_node_stay() -> None:

@@ -51,14 +51,18 @@ def full(pair: Mapping[str, str]) -> tuple[Row, ...]:
 
 
 def handing_over(pair: Mapping[str, str]) -> tuple[Row, ...]:
-    """What the next in the queue is made to wait for: each policy, a TTL, and a job that no policy acts on."""
+    """What the next in the queue is made to wait for: each policy, a TTL, and a job that no policy acts on.
+
+    In HTTPMode: before Kueue 0.17.7 a submitter pod does not follow its flavor to the node.
+    """
     shape = main_shape(pair)
-    return (
+    rows = (
         Row(Policy.NONE, Shape.SHUTDOWN),
         Row(Policy.NONE, Shape.SHUTDOWN, ttl=TTL_SECONDS),
         *(Row(policy, shape) for policy in _DELETING),
         Row(Policy.DELETE_CLUSTER, shape, Outcome.STOPPED),
     )
+    return tuple(replace(row, mode=Mode.HTTP) for row in rows)
 
 
 def in_order(rows: Iterable[Row], pair: Mapping[str, str]) -> list[Row]:
