@@ -21,7 +21,7 @@ def after_kill_9_of_a_run_status_and_a_new_run_are_clean(ground: Ground) -> str:
     """The processes end by themselves; status removes and names what is left."""
     run = at_work(ground)
     run.send(signal.SIGKILL)
-    run.wait(GONE_SECONDS)
+    ground.finish(run, -signal.SIGKILL)
     gone = until(lambda: not ground.processes(), GONE_SECONDS)
     expect(gone, f"{len(ground.processes())} processes are still there {GONE_SECONDS:.0f} s after its end")
     ground.run("raykueue", "status", says="cleaned up after")
@@ -34,7 +34,7 @@ def after_kill_9_of_a_run_a_new_run_is_clean_without_status(ground: Ground) -> s
     """The next start cleans up by itself."""
     run = at_work(ground)
     run.send(signal.SIGKILL)
-    run.wait(GONE_SECONDS)
+    ground.finish(run, -signal.SIGKILL)
     ground.run("pytest", ONE_TEST, says="GREEN")
     ground.run("raykueue", "status")  # the folder of the dead run
     return ""

@@ -56,6 +56,8 @@ class Ground:
     log: Path
     """What every command printed."""
     environment: dict[str, str] = field(default_factory=dict)
+    started: list[Running] = field(default_factory=list)
+    """Commands of the present check whose end nobody has waited for."""
     failed: str = ""
     """The command that was not as promised, and what it printed."""
 
@@ -78,9 +80,9 @@ class Ground:
 
     def start(self, *command: str, env: Env | None = None) -> Running:
         """Starts a command as a terminal would: in a process group of its own."""
-        return Running(
-            command, self.root, {**self.environment, **{key: str(value) for key, value in (env or {}).items()}}
-        )
+        environment = {**self.environment, **{key: str(value) for key, value in (env or {}).items()}}
+        self.started.append(Running(command, self.root, environment))
+        return self.started[-1]
 
     def finish(self, running: Running, code: int, says: str = "", patience: float = PATIENCE) -> Outcome:
         """Waits for a command's end, and holds it against what was promised.
@@ -89,6 +91,7 @@ class Ground:
             Miss: as `run`.
         """
         outcome = running.wait(patience)
+        self.started.remove(running)
         shown = f"$ {running.shown}\n{outcome.text}\n[exit code {outcome.code}, {outcome.seconds:.1f} s]\n"
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{shown}\n")
@@ -127,13 +130,16 @@ class Ground:
 
     def clean(self) -> None:
         """Ends and removes what a check that missed has left, so that the next one starts afresh."""
+        for running in self.started:
+            running.kill()
+            shown = f"$ {running.shown}\n{running.text}\n[killed]\n"
+            self.failed = self.failed or shown
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"{shown}\n")
+        self.started.clear()
         for process in self.processes():
             process.kill()
         subprocess.run(["raykueue", "status"], env=self.environment, capture_output=True, check=False)
-
-    def cluster_is_up(self) -> bool:
-        """Whether some cluster of this ground has been described, so that others can attach."""
-        return bool(list(self.state.glob("clusters/*/cluster.json")))
 
     def recording(self) -> bool:
         """Whether some run has a recorder that takes connections, so that its tests can begin."""
@@ -155,7 +161,7 @@ class Running:
     def __init__(self, command: tuple[str, ...], cwd: Path, environment: Mapping[str, str]) -> None:
         self.shown = " ".join(command)
         self._began = time.monotonic()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when its end has been waited for
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         self._process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -195,11 +201,9 @@ class Running:
         try:
             code = self._process.wait(patience)
         except subprocess.TimeoutExpired:
-            self._kill()
+            self.kill()
             raise Miss(f"`{self.shown}` was not over after {patience:.0f} s; it said:\n{self._end()}") from None
-        outcome = Outcome(code, self.text, time.monotonic() - self._began)
-        self._output.close()
-        return outcome
+        return Outcome(code, self.text, time.monotonic() - self._began)
 
     def until(self, reached: Callable[[], bool], what: str, seconds: float = 240.0) -> None:
         """Waits until something is so while this runs.
@@ -208,10 +212,11 @@ class Running:
             Miss: it ended first, or that took too long.
         """
         if not until(lambda: reached() or self.ended, seconds) or self.ended:
-            self._kill()
+            self.kill()
             raise Miss(f"`{self.shown}` did not get as far as this: {what}; it said:\n{self._end()}")
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """With its whole group, if it still runs."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
