@@ -40,11 +40,11 @@ def found(path: Path) -> tuple[Header, list[Finding]]:
 def test_the_evidence_of_an_issue_shows_exactly_its_finding(issue: KnownIssue) -> None:
     header, findings = found(FOLDER / issue.evidence)
     assert of_pair(issue, header.pair)
-    # What a pair does in ordinary operation may be in there as well; nothing else.
+    # What a pair does in ordinary operation, and other issues of the same test, may be in there as well; nothing else.
     circumstances = {"test": issue.tests[0], "pair": header.pair, "thresholds": Thresholds()}
-    judgement = judge(findings, [], [issue], allowances(), **circumstances, names={"g": 0.0, "ttl": 0.0})
+    judgement = judge(findings, [], known_issues(), allowances(), **circumstances, names={"g": 0.0, "ttl": 0.0})
     assert judgement.text() == ""
-    assert [one.what for one in judgement.explained if one.by == "known"] == [issue.id]
+    assert [one.what for one in judgement.explained if one.by == "known"].count(issue.id) == 1
 
 
 def test_every_issue_has_evidence_and_every_journal_an_issue() -> None:
