@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.audit.bands import VALUE, Band
@@ -33,7 +33,6 @@ def outside(truth: Steps, published: list[tuple[int, int]], t: int) -> str:
 pairs = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5)), max_size=12)
 
 
-@settings(deadline=None, max_examples=300)
 @given(pairs, pairs, st.sets(st.integers(0, 200), max_size=6))
 def test_a_band_decides_as_its_definition_says_whenever_it_is_asked(
     truth_steps: list[tuple[int, int]], published_steps: list[tuple[int, int]], asked: set[int]

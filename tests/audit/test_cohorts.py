@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.audit.cohorts import CLUSTER_QUEUE, COHORT, CohortCycle, NodeId, QuotaTree
@@ -131,7 +131,6 @@ limits = st.none() | st.integers(0, 6)
 leaves = st.tuples(st.integers(0, 8), limits, limits, st.sampled_from(["", "left", "right", "root"]))
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(leaves, min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), max_size=12),
@@ -173,7 +172,6 @@ def test_adding_use_step_by_step_is_the_same_as_summing_it_up(
         assert stepwise.over_use(str(n), KEY) == at_once.over_use(str(n), KEY)
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.integers(0, 9), st.integers(0, 9), limits, limits, st.integers(0, 9), st.integers(0, 9))
 def test_what_fits_by_available_leaves_nobody_on_the_way_over(
     a: int, b: int, borrowing: int | None, lending: int | None, use_b: int, use_a: int

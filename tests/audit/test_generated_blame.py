@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.audit.ledger import Ledger
@@ -18,7 +18,6 @@ from tests.audit.journals import EPOCH, NAMESPACE, Job, Journal, Pod, Queue
 
 UNPAID = ("pods-covered", "no-survivors")
 
-unhurried = settings(deadline=None, max_examples=60)
 
 steps = st.tuples(st.integers(0, 9), st.integers(0, 7), st.integers(0, 30))
 scripts = st.lists(steps, max_size=40)
@@ -229,7 +228,6 @@ def cpu_ns(found: list[Finding]) -> int:
     return round(sum(f.resource_seconds.get("cpu", 0.0) for f in found) * 1e9)
 
 
-@unhurried
 @given(scripts)
 def test_every_uncharged_core_second_is_in_exactly_one_finding(script: list[tuple[int, int, int]]) -> None:
     run = Run(script)
@@ -237,7 +235,6 @@ def test_every_uncharged_core_second_is_in_exactly_one_finding(script: list[tupl
     assert abs(cpu_ns(raised) - integral(brute(run).uncharged)) <= 1000 * len(raised)
 
 
-@unhurried
 @given(scripts)
 def test_nothing_overlaps_without_survivors_and_without_use_beyond_the_quota(
     script: list[tuple[int, int, int]],
@@ -251,7 +248,6 @@ def test_nothing_overlaps_without_survivors_and_without_use_beyond_the_quota(
             assert cpu_ns([found]) <= integral(limit, begin, end) + 1000
 
 
-@unhurried
 @given(scripts)
 def test_all_use_beyond_the_quota_is_explained(script: list[tuple[int, int, int]]) -> None:
     run = Run(script)
@@ -265,7 +261,6 @@ def test_all_use_beyond_the_quota_is_explained(script: list[tuple[int, int, int]
     assert cpu_ns(paid) <= integral(truth.over) + 1000 * len(paid)
 
 
-@unhurried
 @given(scripts)
 def test_a_hand_over_with_a_lead_overlaps_with_nothing(script: list[tuple[int, int, int]]) -> None:
     for one in Run(script).ledger().handovers(Scope(frozenset({NAMESPACE}))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.audit.ledger import Ledger
@@ -16,8 +16,6 @@ from tests.audit.journals import EPOCH, PAIR, Job, Journal, Pod, Queue
 CPU = 10
 ABOUT = ("books-match", "pods-covered", "quota-respected")
 """The rules that the scripts obey and the faults break; the lives of jobs are only sketched."""
-
-unhurried = settings(deadline=None, max_examples=60)
 
 
 class Run:
@@ -87,7 +85,6 @@ def end_of(run: Run) -> float:
     return run.t + 20
 
 
-@unhurried
 @given(scripts)
 def test_a_valid_run_has_no_finding(script: list[tuple[int, int]]) -> None:
     run = Run(script)
@@ -109,7 +106,6 @@ def admitted_job(run: Run) -> Job:
     return job
 
 
-@unhurried
 @given(scripts, st.integers(1, 2000))
 def test_a_pod_that_asks_too_much_is_found_exactly_once(script: list[tuple[int, int]], more: int) -> None:
     run = Run(script)
@@ -118,7 +114,6 @@ def test_a_pod_that_asks_too_much_is_found_exactly_once(script: list[tuple[int, 
     assert (found.rule, found.cause, found.peak) == ("pods-covered", "under-count", {"cpu": more})
 
 
-@unhurried
 @given(scripts, st.integers(0, 1000))
 def test_a_pod_that_asks_no_more_than_its_share_is_not_found(script: list[tuple[int, int]], less: int) -> None:
     run = Run(script)
@@ -138,20 +133,17 @@ def stale_for(run: Run, seconds: float) -> list[Finding]:
     return run.j.findings(end_of(run))
 
 
-@unhurried
 @given(scripts, st.floats(5.6, 30))
 def test_a_status_that_stays_wrong_too_long_is_found_exactly_once(script: list[tuple[int, int]], long: float) -> None:
     (found,) = stale_for(Run(script), long)
     assert (found.rule, found.cause, found.peak) == ("books-match", "over-booked", {"cpu": 2500})
 
 
-@unhurried
 @given(scripts, st.floats(0, 5.4))
 def test_a_status_that_is_late_within_the_tolerance_is_not_found(script: list[tuple[int, int]], short: float) -> None:
     assert stale_for(Run(script), short) == []
 
 
-@unhurried
 @given(scripts, st.integers(0, 4000))
 def test_an_admission_is_found_iff_it_is_beyond_the_quota(script: list[tuple[int, int]], beyond: int) -> None:
     run = Run(script)
@@ -184,7 +176,6 @@ def told(findings: list[Finding]) -> list[tuple[str, str, str, int, int | None, 
     return [(f.id, f.rule, f.cause, f.begin.rev, f.end.rev if f.end else None, str(f.peak)) for f in findings]
 
 
-@unhurried
 @given(
     scripts,
     st.fixed_dictionaries({kind: st.lists(st.integers(0, 900), min_size=1, max_size=5) for kind in KINDS}),

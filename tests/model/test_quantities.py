@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.model import quantities as q
@@ -113,7 +113,6 @@ def test_all_amounts_are_told_cpu_and_memory_first_and_zero_left_out() -> None:
     assert q.describe_all({"cpu": 0}) == "nothing"
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.integers(-(10**15), 10**15), st.sampled_from(["", "n", "u", "m", "k", "M", "G", "Ki", "Mi", "Gi"]))
 def test_an_amount_is_the_smallest_integer_that_is_not_less(number: int, suffix: str) -> None:
     exact = q.parse(f"{number}{suffix}") * 1000
@@ -121,7 +120,6 @@ def test_an_amount_is_the_smallest_integer_that_is_not_less(number: int, suffix:
     assert rounded - 1 < exact <= rounded
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.dictionaries(st.sampled_from("abc"), st.integers(0, 99)),
     st.dictionaries(st.sampled_from("abc"), st.integers(0, 99)),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raykueue.model import requests
@@ -117,7 +117,6 @@ def test_only_a_pod_with_a_node_is_bound() -> None:
 inits = st.lists(st.tuples(st.integers(0, 500), st.booleans()), max_size=5)
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.integers(0, 500), max_size=4), inits)
 def test_a_pod_asks_what_its_worst_moment_needs(containers: list[int], steps: list[tuple[int, bool]]) -> None:
     body = pod(containers, [container(f"i{n}", value, side=side) for n, (value, side) in enumerate(steps)])
@@ -128,7 +127,6 @@ def test_a_pod_asks_what_its_worst_moment_needs(containers: list[int], steps: li
     assert requests.effective(body).get("cpu", 0) == max(moments)
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=4), inits, st.integers(0, 500))
 def test_one_more_container_never_makes_a_pod_ask_less(
     containers: list[int], steps: list[tuple[int, bool]], more: int
