@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -129,7 +130,7 @@ def a_second_run_on_a_cluster_is_told_who_has_it(ground: Ground) -> str:
     """The first one is not disturbed."""
     with ground.up():
         first = ground.start("pytest", WALKTHROUGH, "--reuse-cluster")
-        first.until(lambda: "[1/" in first.text, "its first test has ended")
+        first.until(lambda: re.search(r"^\[ *1/", first.text, re.MULTILINE) is not None, "its first test has ended")
         who = f"pid {first.pid} (pytest, run"
         first.send(signal.SIGSTOP)  # so that it is not over before it has been asked about; its tests go on
         try:
