@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +16,6 @@ from tests.audit.journals import EPOCH, NAMESPACE, PAIR, Job, Journal, Pod
 
 CPU = 100
 LABELS = {"pool": "batch"}
-
-Action = tuple[float, Callable[[], Any]]
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ plans = st.lists(
 )
 
 
-def life(planned: list[Plan]) -> list[Record]:
-    """The journal of these jobs."""
-    return _Life(planned).records()
+def life(planned: list[Plan], cpu: int = CPU) -> list[Record]:
+    """The journal of these jobs, on a queue with so many CPUs, which must do for all of them at once."""
+    return _Life(planned, cpu).records()
 
 
 class _Life:
-    def __init__(self, planned: list[Plan]) -> None:
+    def __init__(self, planned: list[Plan], cpu: int) -> None:
         self.j = Journal().at(0)
         self.j.node(**LABELS)
         self.j.flavor(**LABELS)
-        self.queue = self.j.queue(cpu=CPU)
+        self.queue = self.j.queue(cpu=cpu)
         self.j.emit(
             "LocalQueue",
             {
@@ -62,12 +62,14 @@ class _Life:
         )
         self.queue.books(0, 0)
         self.booked: dict[str, float] = {}
-        self.waiting: list[Action] = []
+        self.due = False
+        self.t = 0.0
+        self.order = itertools.count()
+        self.waiting: list[tuple[float, int, Callable[[], Any]]] = []
         for number, plan in enumerate(planned):
-            self.waiting.append((1 + plan.start, partial(self.submit, f"job{number}", plan)))
+            self.after(1 + plan.start, self.submit, f"job{number}", plan)
         while self.waiting:
-            self.waiting.sort(key=lambda action: action[0])
-            self.t, act = self.waiting.pop(0)
+            self.t, _, act = heapq.heappop(self.waiting)
             self.j.at(self.t)
             act()
 
@@ -75,7 +77,7 @@ class _Life:
         return [Header(EPOCH, pair=PAIR), *self.j.records]
 
     def after(self, seconds: float, act: Callable[[], Any], *arguments: Any) -> None:
-        self.waiting.append((self.t + seconds, partial(act, *arguments)))
+        heapq.heappush(self.waiting, (self.t + seconds, next(self.order), partial(act, *arguments)))
 
     def submit(self, name: str, plan: Plan) -> None:
         job = self.j.job(name, self.queue, counts={"workers": plan.workers}, shutdownAfterJobFinishes=True)
@@ -145,13 +147,16 @@ class _Life:
             self.after(delay + 0.2, pod.gone)
 
     def book(self, job: Job, cpu: float) -> None:
-        """Kueue publishes less than a second after each change."""
+        """Kueue publishes within a second after a change, and then all that has changed since."""
         self.booked[job.name] = cpu
         if not cpu:
             del self.booked[job.name]
-        self.after(0.9, self.publish)
+        if not self.due:
+            self.due = True
+            self.after(0.9, self.publish)
 
     def publish(self) -> None:
+        self.due = False
         used, count = sum(self.booked.values()), len(self.booked)
         self.queue.books(used, used, n=(count, count))
 

@@ -73,8 +73,8 @@ class Script:
 
     def state(self, kind: str, uid: str, before: int) -> Json:
         """A copy of an object as it was before a line."""
-        objects = [line.obj for line in self.lines[:before] if line.like(kind, uid)]
-        return copy.deepcopy(objects[-1])
+        found = next(line for line in reversed(self.lines[:before]) if line.like(kind, uid))
+        return copy.deepcopy(found.obj)
 
     def pause(self, index: int, seconds: float) -> Script:
         """Everything from that line on happens so much later."""
