@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,10 @@ def main(about: str, checks: Sequence[Check]) -> int:
         checks: its checks, in order; their names are sentences.
     """
     arguments = ask(about, checks)
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as in the background of a shell; what is tried would be deaf
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = [check for check in checks if not arguments.only or any(part in name(check) for part in arguments.only)]
     if not chosen:
         print(f"no check is named like {' or '.join(arguments.only)}; --list shows them", file=sys.stderr)

@@ -266,16 +266,18 @@ def test_status_cleans_up_after_a_cluster_whose_keeper_died(capsys: pytest.Captu
     assert not folder.path.exists()
 
 
-def test_status_removes_the_folder_of_a_dead_run_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_removes_the_folder_of_a_dead_run_and_no_other(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs_root().mkdir(parents=True)
     dead, alive, new = (runs_root() / name for name in ("run-dead", "run-alive", "run-new"))
     for folder in (dead, alive, new):
         folder.mkdir()
-    left = socket.socket(socket.AF_UNIX)
-    left.bind(str(dead / "owner.sock"))
-    left.close()
+    monkeypatch.chdir(runs_root())  # a socket's address is short, and a temporary folder may be deep
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind("run-dead/owner.sock")
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(alive / "owner.sock"))
+        listening.bind("run-alive/owner.sock")
         listening.listen()
         os.utime(dead, (0, time.time() - 60))
         assert main(["status"]) == EXIT_OK

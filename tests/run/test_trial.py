@@ -42,7 +42,7 @@ class FakeCluster:
         self.refuses: set[str] = set()
         self.on_delete: Callable[[str], None] = lambda _: None
         self.on_barrier: Callable[[], object] = lambda: None
-        self.answer = SimpleNamespace(problems=(), obligations=(), findings=(), circumstances=())
+        self.answer = SimpleNamespace(problems=(), obligations=(), findings=(), circumstances={}, handovers=())
 
     def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         metadata = body["metadata"]
@@ -185,7 +185,7 @@ def test_ending_deletes_every_job_and_waits_until_nothing_is_left(trial: Trial, 
         cluster.feed.write("RayJob", job.name)
     cluster.on_delete = lambda path: (cluster.feed.delete("RayJob", path.rsplit("/", 1)[1]), None)[1]
     trial.end_jobs()
-    assert [call.rsplit("/", 1)[1] for call in cluster.calls if call.startswith("delete")] == ["a-abcde", "b-abcde"]
+    assert [call.rsplit("/", 1)[1] for call in cluster.calls if call.startswith("delete")] == ["b-abcde", "a-abcde"]
 
 
 def test_everything_that_stays_is_told_of_every_job(trial: Trial, cluster: FakeCluster) -> None:
