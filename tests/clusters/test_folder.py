@@ -187,6 +187,14 @@ def test_a_run_that_died_before_it_started_anything_is_cleaned_up_once_it_is_old
     assert clusters() == []
 
 
+def test_what_a_keeper_left_that_ended_by_itself_is_removed_at_once() -> None:
+    folder = ClusterFolder.named("ended")
+    folder.path.mkdir()
+    (folder.path / "etcd.log").write_text("the end")
+    assert reclaim_dead() == {"ended": []}
+    assert not folder.path.exists()
+
+
 def test_what_is_described_is_read_again() -> None:
     folder = ClusterFolder.named("dev")
     assert folder.about == {}

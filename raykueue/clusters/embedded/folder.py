@@ -183,9 +183,10 @@ def _runs(process: psutil.Process) -> bool:
 def _is_beginning(path: Path) -> bool:
     try:
         young = time.time() - path.stat().st_mtime < _BEGIN_SECONDS
+        # A keeper whose owner was killed ends everything and takes its state.json away: the rest is still there.
+        return young and not {left.name for left in path.iterdir()} - {_LOCK, _HOLDER}
     except FileNotFoundError:
         return False
-    return young and not (path / "state.json").exists()
 
 
 def _process(about: dict[str, Any]) -> psutil.Process | None:
