@@ -36,7 +36,6 @@ def after_kill_9_of_a_run_a_new_run_is_clean_without_status(ground: Ground) -> s
     run.send(signal.SIGKILL)
     ground.finish(run, -signal.SIGKILL)
     ground.run("pytest", ONE_TEST, says="GREEN")
-    ground.run("raykueue", "status")  # the folder of the dead run
     return ""
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from raykueue.clusters.embedded.folder import state_root
 from raykueue.errors import ClusterError
-from raykueue.run.owner import SOCKET
 from raykueue.run.wire import Connection
 
+OWNER_SOCKET = "owner.sock"
+"""By which a run's owner is reached, in the run's folder."""
 _BIND_SECONDS = 2.0
 """Between the moment when a socket's file is there and the moment when somebody listens."""
 _QUIET_SECONDS = 600.0
@@ -35,10 +36,10 @@ def _is_dead(folder: Path) -> bool:
         quiet = time.time() - folder.stat().st_mtime
     except FileNotFoundError:
         return False  # it ended meanwhile, and cleaned up itself
-    if not (folder / SOCKET).exists():
+    if not (folder / OWNER_SOCKET).exists():
         return quiet > _QUIET_SECONDS
     try:
-        Connection(folder / SOCKET, error=ClusterError).close()
+        Connection(folder / OWNER_SOCKET, error=ClusterError).close()
     except ClusterError:
         return quiet > _BIND_SECONDS
     return False

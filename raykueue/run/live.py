@@ -22,6 +22,7 @@ from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
 from raykueue.run.assembly import Assembly, assemble, ray_socket
 from raykueue.run.canary import Canary
+from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
 from raykueue.run.recorder.launch import RecorderProcess, start_recorder
@@ -154,6 +155,7 @@ class LiveRun:
     def open(cls, options: RunOptions, folder: Path, log: Log, on_death: Callable[[ComponentDied], None]) -> LiveRun:
         """Brings everything up for one run whose own files are in `folder`."""
         versions = load_versions()
+        reclaim_runs()
         with contextlib.ExitStack() as stack:
             name = options.reuse or f"run-{uuid.uuid4().hex[:8]}"
             cluster_folder = ClusterFolder.named(name)

@@ -17,11 +17,12 @@ from typing import Any
 from raykueue.controllers.settings import Settings
 from raykueue.errors import ClusterError, ComponentDied, InfraError
 from raykueue.run.lease import Leases
+from raykueue.run.leftovers import OWNER_SOCKET
 from raykueue.run.live import LiveRun, Log
 from raykueue.run.options import RunOptions
 from raykueue.run.wire import Message, Peer, Server
 
-SOCKET = "owner.sock"
+SOCKET = OWNER_SOCKET
 
 
 class Owner:
