@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from raykueue.audit.answers import Circumstances, Obligation, Problem
+from raykueue.audit.books.changes import Change, ObjectChange
 from raykueue.audit.books.fold import Books
 from raykueue.audit.handovers import HandOver
 from raykueue.audit.order import Order
 from raykueue.audit.rules import RULES
 from raykueue.audit.rules.no_overlap import NoOverlap
+from raykueue.audit.rules.rule import Rule
 from raykueue.audit.scope import Scope, union
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.events import Barrier, Event, Gap, Marker, Record
@@ -34,6 +36,7 @@ class Ledger:
         self._order = Order()
         self._books = Books()
         self._rules = [rule(self._books, settings, pair) for rule in RULES]
+        self._listeners = _Listeners(self._rules)
         self._since: dict[str, int] = {}
 
     def add(self, record: Record) -> None:
@@ -57,8 +60,8 @@ class Ledger:
                     rule.mark(item, moment)
                 continue
             for change in self._books.apply(item, moment):
-                for rule in self._rules:
-                    rule.see(change)
+                for see in self._listeners[change.ref.kind if type(change) is ObjectChange else type(change)]:
+                    see(change)
         for rule in self._rules:
             rule.advance(batch.now)
 
@@ -110,6 +113,18 @@ class Ledger:
         for rule in self._rules:
             found = rule.review(found)
         return sorted(filter(wanted, found), key=lambda f: (f.begin.rev, f.rule, f.id))
+
+
+class _Listeners(dict[type | str, list[Callable[[Change], None]]]):
+    """By type of change, or kind of an ObjectChange: the rules that are told of it, in their order."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        super().__init__()
+        self._rules = tuple(rules)
+
+    def __missing__(self, what: type | str) -> list[Callable[[Change], None]]:
+        self[what] = [rule.see for rule in self._rules if rule.wants(what)]
+        return self[what]
 
 
 def _late(event: Event, folded: int) -> Problem:

@@ -7,7 +7,7 @@ latter as its caches need to warm up.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -49,6 +49,8 @@ class Uptime:
 
     def at(self, t: int) -> int:
         """The clock's time at wall time `t`."""
+        if self._since is None:
+            return t - self._lost
         self._settle(t)
         return (t if self._since is None else self._since) - self._lost
 
@@ -90,12 +92,15 @@ class Deadlines(Generic[K]):
         """Wall time of a deadline; None if nobody knows, because the clock stands still. Raises KeyError."""
         return self.uptime.wall(self._due[key])
 
-    def passed(self, t: int) -> Iterator[tuple[K, int]]:
+    def passed(self, t: int) -> Iterable[tuple[K, int]]:
         """Takes every deadline that lies before wall time `t`, with its own wall time, oldest first.
 
         What happens exactly at a deadline is still in time.
         """
         now = self.uptime.at(t)
+        return self._take(now, t) if self._heap and self._heap[0][0] < now else ()
+
+    def _take(self, now: int, t: int) -> Iterator[tuple[K, int]]:
         while self._heap and self._heap[0][0] < now:
             due, _, key = heapq.heappop(self._heap)
             if self._due.get(key) == due:

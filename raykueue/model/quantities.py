@@ -68,6 +68,13 @@ def amount(resource: str, quantity: Quantity) -> int:
     return round_up(resource, parse(quantity))
 
 
+@lru_cache(maxsize=4096)
+def whole(resource: str, quantity: Quantity) -> int | None:
+    """The amount that is exactly this quantity; None if rounding would change it. Raises ValueError as `parse` does."""
+    value = parse(quantity) * (1000 if resource == CPU else 1)
+    return value.numerator if value.denominator == 1 else None
+
+
 def amounts(quantities: Mapping[str, Quantity] | None) -> dict[str, int]:
     """A Kubernetes resource list as amounts; None is empty."""
     return {resource: amount(resource, quantity) for resource, quantity in (quantities or {}).items()}

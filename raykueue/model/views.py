@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from raykueue.model.events import Object
 from raykueue.model.findings import Ref
@@ -21,8 +20,7 @@ NODE_TYPE = "ray.io/node-type"
 GROUP = "ray.io/group"
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """The controller of an object, as its ownerReference tells: known by UID even if the owner itself is not seen."""
 
     kind: str

@@ -4,12 +4,24 @@ import dataclasses
 
 import pytest
 
+from raykueue.audit.books.changes import (
+    Change,
+    CohortChange,
+    HoldChange,
+    JobChange,
+    ObjectChange,
+    PodChange,
+    QueueChange,
+)
 from raykueue.audit.ledger import Ledger
 from raykueue.audit.order import Order
 from raykueue.audit.replay import replay
+from raykueue.audit.rules import RULES, Rule
+from raykueue.audit.rules.books_match import BooksMatch
 from raykueue.audit.scope import Scope
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.events import Barrier, Event, Gap, Header, Marker, Moment
+from raykueue.model.kinds import BY_NAME
 from tests.audit.journals import EPOCH, NAMESPACE, PAIR, Journal
 
 SCOPE = Scope(frozenset({NAMESPACE}), frozenset({"cq"}))
@@ -240,3 +252,36 @@ def test_nobody_judges_who_paid_for_a_pod_that_was_there_before_the_journal(fini
     ledger.fold(Barrier(10_000, EPOCH + 60 * 10**9))
     found = [one for one in ledger.unscoped([]) if one.rule in ("pods-covered", "no-survivors")]
     assert found == []
+
+
+def test_a_rule_is_told_of_what_it_sees_and_of_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, list[str]] = {"some": [], "all": []}
+
+    class Some(BooksMatch):
+        sees = frozenset({HoldChange, "RayJob"})
+
+        def see(self, change: Change) -> None:
+            told["some"].append(change.ref.kind if isinstance(change, ObjectChange) else type(change).__name__)
+
+    class All(BooksMatch):
+        sees = None
+
+        def see(self, change: Change) -> None:
+            told["all"].append(type(change).__name__)
+
+    monkeypatch.setattr("raykueue.audit.ledger.RULES", (Some, All))
+    j = Journal()
+    a = j.job("a", j.queue())
+    a.workload.admit()
+    a.pod("head")
+    j.ledger(until=1)
+    assert told["some"] == ["RayJob", "HoldChange"]
+    assert sorted(set(told["all"])) == ["HoldChange", "JobChange", "ObjectChange", "PodChange", "QueueChange"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_rule_says_what_it_sees_in_words_that_exist(rule: type[Rule]) -> None:
+    assert rule.sees is not None
+    types = {HoldChange, PodChange, JobChange, QueueChange, CohortChange, ObjectChange}
+    kinds = {*BY_NAME, "RayService"}
+    assert rule.sees <= types | kinds

@@ -107,6 +107,30 @@ def test_a_person_reads_an_amount_in_its_own_unit(resource: str, value: int, tex
     assert q.describe(resource, value) == text
 
 
+@pytest.mark.parametrize(
+    ("resource", "text", "value"),
+    [
+        ("cpu", "1.5", 1500),
+        ("cpu", "100u", None),
+        ("cpu", "2500000n", None),
+        ("memory", "1.5Gi", 3 << 29),
+        ("memory", "100m", None),
+        ("memory", "1000m", 1),
+        ("example.com/gpu", "2", 2),
+    ],
+)
+def test_a_quantity_is_whole_if_nothing_has_to_be_rounded(resource: str, text: str, value: int | None) -> None:
+    assert q.whole(resource, text) == value
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [("cpu", 2500, "2.5 CPU"), ("memory", 3 << 29, "1.5 GiB"), ("pods", 3, "3 pods"), ("cpu", None, "? CPU")],
+)
+def test_in_a_table_an_amount_is_a_bare_number_of_its_unit(resource: str, value: int | None, text: str) -> None:
+    assert f"{q.in_units(resource, value)} {q.unit(resource)}" == text
+
+
 def test_all_amounts_are_told_cpu_and_memory_first_and_zero_left_out() -> None:
     told = q.describe_all({"nvidia.com/gpu": 1, "memory": 1 << 30, "cpu": 500, "pods": 0})
     assert told == "0.5 CPU, 1 GiB, 1 nvidia.com/gpu"

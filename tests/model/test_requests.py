@@ -114,6 +114,23 @@ def test_only_a_pod_with_a_node_is_bound() -> None:
     assert not requests.bound(pod([1]))
 
 
+quantities = st.one_of(
+    st.integers(0, 5000).map(lambda n: f"{n}m"),
+    st.integers(0, 9).map(str),
+    st.sampled_from(["0.1", "1e-3", "100u", "1.5", "2500000n", "64Mi", "1.5Gi", "7.3", "1G"]),
+)
+asks = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu"]), quantities)
+
+
+@given(st.lists(asks, max_size=4))
+def test_a_pod_with_containers_only_asks_the_same_as_by_the_whole_rule(containers: list[dict[str, str]]) -> None:
+    body = pod([])
+    body["spec"]["containers"] = [{"name": f"c{n}", "resources": {"requests": r}} for n, r in enumerate(containers)]
+    plain = requests.effective(body)
+    body["spec"]["initContainers"] = [{"name": "asks-nothing"}]
+    assert plain == requests.effective(body)
+
+
 inits = st.lists(st.tuples(st.integers(0, 500), st.booleans()), max_size=5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from raykueue.audit.answers import Problem
 from raykueue.audit.books.changes import Change, CohortChange, ObjectChange, QueueChange
@@ -16,7 +17,17 @@ from raykueue.audit.books.usage import UsageBook
 from raykueue.audit.books.workloads import WorkloadBook
 from raykueue.model import views
 from raykueue.model.events import Event, Moment, Object
+from raykueue.model.findings import Ref
 from raykueue.model.queues import QuotaSpec, booked, quota_spec
+
+
+@dataclass(slots=True)
+class Known:
+    """An object that exists, as last seen."""
+
+    ref: Ref
+    rev: int
+    object: Object
 
 
 class Books:
@@ -27,15 +38,14 @@ class Books:
         self.queues: dict[str, Queue] = {}
         """By name of the ClusterQueue."""
         self.cohorts: dict[str, QuotaSpec] = {}
-        self.objects: dict[str, tuple[str, Object]] = {}
-        """UID to (kind, object as last seen), of everything that exists."""
+        self.objects: dict[str, Known] = {}
+        """By UID, everything that exists."""
         self.problems: list[Problem] = []
         self._jobs = JobBook()
         self._holds = HoldBook(self._jobs)
         self._pods = PodBook(self._jobs, self._holds, self.identities, self.problems)
         self._workloads = WorkloadBook()
         self.usage = UsageBook(self.queues, self._jobs, self._pods)
-        self._rev_of: dict[str, int] = {}
         self._living: dict[str, set[str]] = defaultdict(set)
         self._closed: set[str] = set()
 
@@ -64,13 +74,14 @@ class Books:
 
     def apply(self, event: Event, moment: Moment) -> list[Change]:
         """Takes one event in; returns what it changed. A repeated or older state of an object changes nothing."""
-        obj, uid = event.object, views.uid(event.object)
-        if event.rev <= self._rev_of.get(uid, 0):
+        obj = event.object
+        uid = views.uid(obj)
+        known = self.objects.get(uid)
+        if known is not None and event.rev <= known.rev:
             return []
         gone = event.type == "DELETED"
-        ref = views.ref(event.kind, obj)
-        known = self.objects.get(uid)
-        before, after = (known[1] if known else None), (None if gone else obj)
+        ref = known.ref if known is not None else views.ref(event.kind, obj)
+        before, after = (known.object if known is not None else None), (None if gone else obj)
         changes: list[Change] = []
         if event.kind == "Workload":
             self._workloads.apply(obj, gone=gone)
@@ -86,7 +97,7 @@ class Books:
             changes += self._jobs.apply(ref, obj, moment, self.identities, gone=gone)
         self.usage.apply(changes)
         changes.append(ObjectChange(ref, before, after, moment))
-        self._remember(event, uid)
+        self._remember(ref, event.rev, after, known)
         return changes
 
     def forget(self, namespaces: frozenset[str]) -> None:
@@ -95,18 +106,17 @@ class Books:
         for namespace in namespaces:
             self._drop_if_empty(namespace)
 
-    def _remember(self, event: Event, uid: str) -> None:
-        namespace = views.namespace(event.object)
-        if event.type == "DELETED":
-            self.objects.pop(uid, None)
-            self._rev_of.pop(uid, None)
-            self._living[namespace].discard(uid)
-            if namespace in self._closed:
-                self._drop_if_empty(namespace)
+    def _remember(self, ref: Ref, rev: int, after: Object | None, known: Known | None) -> None:
+        if after is None:
+            self.objects.pop(ref.uid, None)
+            self._living[ref.namespace].discard(ref.uid)
+            if ref.namespace in self._closed:
+                self._drop_if_empty(ref.namespace)
+        elif known is not None:
+            known.rev, known.object = rev, after
         else:
-            self.objects[uid] = (event.kind, event.object)
-            self._rev_of[uid] = event.rev
-            self._living[namespace].add(uid)
+            self.objects[ref.uid] = Known(ref, rev, after)
+            self._living[ref.namespace].add(ref.uid)
 
     def _drop_if_empty(self, namespace: str) -> None:
         if self._living.get(namespace):

@@ -76,6 +76,11 @@ class Account:
         for pod, demand in asked.values():
             self.put(pod, demand)
 
+    def asks(self, pod: Pod, demand: Mapping[str, int]) -> bool:
+        """The pod is known to ask just that: to `put` it again would change nothing."""
+        known = self._asked.get(pod.ref.uid)
+        return known is not None and known[1] == demand
+
     def put(self, pod: Pod, demand: Mapping[str, int]) -> None:
         """The pod asks this from now on; nothing if empty."""
         _, before = self._asked.pop(pod.ref.uid, (pod, {}))

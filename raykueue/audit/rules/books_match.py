@@ -36,6 +36,7 @@ class BooksMatch(Rule):
     why: ClassVar[str] = "people and autoscalers decide by the status; a wrong line hides free quota or sold-out quota"
     source: ClassVar[str] = "kueue apis/kueue/v1beta2/clusterqueue_types.go:362-377@v0.19.2"
     thresholds: ClassVar[tuple[str, ...]] = ("settle", "ahead", "persist", "restart")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({HoldChange, QueueChange})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

@@ -53,6 +53,7 @@ class FinishedStaysFinished(Rule):
         "kueue apis/kueue/v1beta2/workload_types.go:988-990, pkg/workload/finish/finish.go, "
         "pkg/scheduler/scheduler.go:989-997@v0.19.2 (the admission's patch does not ask whether it is still unfinished)"
     )
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({HoldChange, "Workload", "RayJob"})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

@@ -36,6 +36,7 @@ class NoOverlap(Rule):
     klass: ClassVar[Class] = "hazard"
     why: ClassVar[str] = "two jobs run on what was bought for one: nodes are too small for both, or somebody pays twice"
     source: ClassVar[str] = "kueue keps/83-workload-preemption/README.md:71-75, :156@v0.19.2 (nobody promised)"
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({HoldChange, ObjectChange})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

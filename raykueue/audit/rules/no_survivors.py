@@ -56,6 +56,7 @@ class NoSurvivors(Rule):
         ":156, keps/6143-quota-release-strategy/README.md:34-37, :69-72@v0.19.2 (nobody promised)"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("born", "delete", "redis")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({PodChange, HoldChange, JobChange, "RayJob", "RayCluster"})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

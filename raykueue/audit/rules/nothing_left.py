@@ -10,6 +10,7 @@ from raykueue.audit.answers import Obligation
 from raykueue.audit.books.changes import Change, ObjectChange
 from raykueue.audit.books.entities import Job
 from raykueue.audit.books.fold import Books
+from raykueue.audit.rules.lineage import KINDS as DESCENDANTS
 from raykueue.audit.rules.lineage import Lineage, Relative, foreground
 from raykueue.audit.rules.rule import Rule, finding_id, lasting
 from raykueue.audit.scope import Scope
@@ -81,6 +82,7 @@ class NothingLeft(Rule):
         "kueue pkg/controller/jobframework/reconciler.go:693@v0.19.2"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("delete", "gc", "redis", "stuck", "restart")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({"RayJob", *DESCENDANTS})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

@@ -45,6 +45,7 @@ class OneWorkload(Rule):
         "kueue pkg/controller/jobframework/reconciler.go:390-405, :978, :1795-1812@v0.19.2 (children, excess, active)"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("workload", "restart")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({JobChange, "Workload", *RAY_KINDS})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

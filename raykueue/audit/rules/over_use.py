@@ -89,6 +89,7 @@ class OverUse(Rule):
     klass: ClassVar[Class] = "hazard"
     why: ClassVar[str] = "what is used beyond the quota is missing on the nodes, whoever pays for it"
     source: ClassVar[str] = "kueue keps/83-workload-preemption/README.md:156@v0.19.2 (nobody promised)"
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({QueueChange, CohortChange, HoldChange, ObjectChange})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

@@ -81,6 +81,9 @@ class PlacedAsAssigned(Rule):
         "kueue apis/kueue/v1beta2/resourceflavor_types.go:53-60, :88-89, pkg/podset/podset.go:58-96@v0.19.2"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("lag",)
+    sees: ClassVar[frozenset[type | str] | None] = frozenset(
+        {PodChange, HoldChange, "ResourceFlavor", "Node", "RayJob", "RayCluster"}
+    )
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

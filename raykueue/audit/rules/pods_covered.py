@@ -40,6 +40,7 @@ class PodsCovered(Rule):
     klass: ClassVar[Class] = "contract"
     why: ClassVar[str] = "pods beyond the charge use quota that somebody else was promised"
     source: ClassVar[str] = "kueue apis/kueue/v1beta2/workload_types.go:299-304@v0.19.2"
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({PodChange, HoldChange, JobChange, QueueChange})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)
@@ -84,7 +85,7 @@ class PodsCovered(Rule):
             del self._places[pod.ref.uid]
             last.put(pod, {})
             self._settle(last, moment)
-        if account is not None and state is not None:
+        if account is not None and state is not None and not (last is account and account.asks(pod, state.demand)):
             self._places[pod.ref.uid] = account
             account.put(pod, state.demand)
             self._settle(account, moment)

@@ -46,6 +46,7 @@ class QuotaRespected(Rule):
         "pkg/cache/scheduler/clusterqueue_snapshot.go:138-172@v0.19.2"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("quota_memory",)
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({QueueChange, CohortChange, HoldChange})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

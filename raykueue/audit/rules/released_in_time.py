@@ -75,6 +75,7 @@ class ReleasedInTime(Rule):
         "pkg/controller/core/workload_controller.go:773-794@v0.19.2"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("idle", "workload", "suspend", "restart")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({HoldChange, PodChange, "Workload", *_KINDS})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)

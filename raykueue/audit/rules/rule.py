@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from raykueue.audit.answers import Obligation
-from raykueue.audit.books.changes import Change
+from raykueue.audit.books.changes import Change, ObjectChange
 from raykueue.audit.books.fold import Books
 from raykueue.audit.scope import Scope
 from raykueue.audit.thresholds import Thresholds
@@ -33,6 +33,9 @@ class Rule(ABC):
     """Where it is promised, or where the code says so."""
     thresholds: ClassVar[tuple[str, ...]] = ()
     """Fields of Thresholds it uses; their reasons stand there."""
+    sees: ClassVar[frozenset[type | str] | None] = None
+    """What it is told of: types of change, and kinds of object, which stand for their ObjectChange. None: everything.
+    Most changes concern few rules, and to tell the others is a large part of what the ledger costs."""
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         self.books = books
@@ -40,6 +43,11 @@ class Rule(ABC):
         self.pair = pair
         self.now = 0
         """Nanoseconds since the epoch: everything up to here is known."""
+
+    @classmethod
+    def wants(cls, what: type | str) -> bool:
+        """Whether it is told of changes of this type, or of this kind of object."""
+        return cls.sees is None or what in cls.sees or (isinstance(what, str) and ObjectChange in cls.sees)
 
     @abstractmethod
     def see(self, change: Change) -> None:

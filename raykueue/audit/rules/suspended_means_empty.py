@@ -55,6 +55,7 @@ class SuspendedMeansEmpty(Rule):
         "pkg/controller/jobframework/reconciler.go:653-668@v0.19.2"
     )
     thresholds: ClassVar[tuple[str, ...]] = ("handback", "gc", "heed", "redis", "resuspend", "restart")
+    sees: ClassVar[frozenset[type | str] | None] = frozenset({PodChange, HoldChange, JobChange, "Workload", *_KINDS})
 
     def __init__(self, books: Books, thresholds: Thresholds, pair: Mapping[str, str]) -> None:
         super().__init__(books, thresholds, pair)
