@@ -50,7 +50,7 @@ class _Life:
     def __init__(self, planned: list[Plan], cpu: int) -> None:
         self.j = Journal().at(0)
         self.j.node(**LABELS)
-        self.j.flavor(**LABELS)
+        self.j.flavor("default", None, **LABELS)
         self.queue = self.j.queue(cpu=cpu)
         self.j.emit(
             "LocalQueue",
@@ -76,8 +76,9 @@ class _Life:
     def records(self) -> list[Record]:
         return [Header(EPOCH, pair=PAIR), *self.j.records]
 
-    def after(self, seconds: float, act: Callable[[], Any], *arguments: Any) -> None:
-        heapq.heappush(self.waiting, (self.t + seconds, next(self.order), partial(act, *arguments)))
+    def after(self, seconds: float, act: Callable[..., Any], *arguments: Any) -> None:
+        action: Callable[[], Any] = partial(act, *arguments)
+        heapq.heappush(self.waiting, (self.t + seconds, next(self.order), action))
 
     def submit(self, name: str, plan: Plan) -> None:
         job = self.j.job(name, self.queue, counts={"workers": plan.workers}, shutdownAfterJobFinishes=True)

@@ -20,6 +20,7 @@ from raykueue.kube.session import NO_ANSWER, ApiSession
 from raykueue.kube.watch import KindStream
 from raykueue.model.events import Header
 from raykueue.model.kinds import KINDS
+from raykueue.run.recorder import collector
 from raykueue.run.recorder.auditor import Auditor
 from raykueue.run.recorder.barriers import Barriers
 from raykueue.run.recorder.config import JOURNAL, SOCKET, RecorderConfig
@@ -138,6 +139,7 @@ def run(folder: Path, make_auditor: Callable[[RecorderConfig], Auditor]) -> int:
     """The process: records until its input ends or SIGTERM comes. Returns the exit code."""
     # ctrl-C goes to the whole group of the terminal; the owner decides what becomes of the run.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collector.seldom()
     try:
         config = RecorderConfig.load(folder)
         asyncio.run(_main(folder, config, make_auditor(config)))
