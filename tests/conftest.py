@@ -17,6 +17,7 @@ settings.load_profile("raykueue")
 
 
 def pytest_configure() -> None:
-    """A shell starts what it runs in the background deaf to ctrl-C, and so would be everything that tests start."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """What a shell runs in the background, or nohup, is deaf to ctrl-C or SIGHUP, and so is what tests start there."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
