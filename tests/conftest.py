@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "raykueue",
     max_examples=int(os.environ.get("RAYKUEUE_EXAMPLES", "200")),
+    derandomize="RAYKUEUE_EXAMPLES" not in os.environ,  # the same examples each time; ci/properties looks for new ones
     deadline=None,  # how long an example takes depends on what else the machine does
     suppress_health_check=[HealthCheck.too_slow],
 )

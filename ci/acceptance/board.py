@@ -43,10 +43,10 @@ def main(about: str, checks: Sequence[Check]) -> int:
         checks: its checks, in order; their names are sentences.
     """
     arguments = ask(about, checks)
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # as in the background of a shell; what is tried would be deaf
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As in the background of a shell, or under nohup: what is tried would be deaf as well.
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
     chosen = [check for check in checks if not arguments.only or any(part in name(check) for part in arguments.only)]
     if not chosen:
         print(f"no check is named like {' or '.join(arguments.only)}; --list shows them", file=sys.stderr)
