@@ -23,8 +23,12 @@ def test_a_signal_is_kept_until_it_is_asked_for() -> None:
 
 
 def test_a_signal_that_nobody_asked_for_is_raised_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt, match="SIGHUP"), Interrupts().deferred():
-        signal.raise_signal(signal.SIGHUP)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt, match="SIGHUP"), Interrupts().deferred():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_handler_that_somebody_has_set_is_left_alone() -> None:

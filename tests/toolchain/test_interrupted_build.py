@@ -14,6 +14,7 @@ from tests.toolchain.fake_go import FakeGo
 _BUILD = """
 import argparse, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
 from raykueue.toolchain.command import add_parser
 parser = argparse.ArgumentParser()
 add_parser(parser.add_subparsers())
