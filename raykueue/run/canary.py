@@ -9,8 +9,10 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
+
 from raykueue.kube.apply import create
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 from raykueue.model.quantities import describe_all
 from raykueue.run.recorder.scopes import ScopeNames
 from raykueue.run.recording import Recording
@@ -18,6 +20,7 @@ from raykueue.run.recording import Recording
 SCOPE = "canary"
 ASKS = {"cpu": "1", "memory": "1Gi"}
 SEEN = {"cpu": 1000, "memory": 1 << 30}
+OWNER_SECONDS = 15.0
 RULE, CAUSE = "pods-covered", "never-charged"
 
 
@@ -73,7 +76,19 @@ class Canary:
                     "controller": True,
                 }
             ]
-        return create(self._api, manifest)
+        return _created(self._api, manifest)
+
+
+def _not_seen_yet(error: BaseException) -> bool:
+    """Kueue's webhook looks the owner up in its cache, which may trail the API server by a moment."""
+    return isinstance(error, ApiError) and error.code == 404 and "denied the request" in error.message
+
+
+@retry(
+    retry=retry_if_exception(_not_seen_yet), wait=wait_fixed(0.1), stop=stop_after_delay(OWNER_SECONDS), reraise=True
+)
+def _created(api: Api, manifest: dict[str, Any]) -> dict[str, Any]:
+    return create(api, manifest)
 
 
 def _rayjob() -> dict[str, Any]:
