@@ -96,8 +96,8 @@ class Trial:
             name: instead of the manifest's own; "-" and five characters follow, as with generateName.
             priority: the WorkloadPriorityClass, by the name that the manifest of queues gives it.
             stops_after: seconds that its pods' containers take to stop once they are told to.
-            later_than: creates it in a later second than this job, since creation times have whole seconds only, and
-                Kueue orders jobs of equal priority by them.
+            later_than: creates it in a later second than this job and its Workload, if that is there already, since
+                creation times have whole seconds only, and Kueue orders Workloads of equal priority by them.
         """
         feed = self.feed
         body = load_one(manifest, "RayJob") if isinstance(manifest, str) else copy.deepcopy(dict(manifest))
@@ -265,6 +265,8 @@ def _templates(rayjob: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def _wait_for_a_later_second(job: Job) -> None:
-    created = datetime.fromisoformat(job.manifest["metadata"]["creationTimestamp"]).timestamp()
+    # Kueue compares Workloads, and a job's may have been created in the second after the job's own.
+    made = [one["metadata"]["creationTimestamp"] for one in (job.manifest, job.history.workload()) if one is not None]
+    created = datetime.fromisoformat(max(made)).timestamp()
     # Nothing announces that a second has passed, and the API server's clock is this machine's.
     threading.Event().wait(max(0.0, created + 1.02 - time.time()))

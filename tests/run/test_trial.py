@@ -166,16 +166,23 @@ def test_pods_can_not_take_longer_to_stop_than_their_grace(trial: Trial, cluster
     assert cluster.created == before
 
 
-def test_a_job_later_than_another_is_created_in_a_later_second(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("workload", "seconds"), [(None, 0.62), (5, 0.62), (6, 1.62)])
+def test_a_job_later_than_another_is_created_in_a_later_second_than_its_workload(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, workload: int | None, seconds: float
+) -> None:
     waits: list[float] = []
     event = SimpleNamespace(wait=waits.append)
     monkeypatch.setattr(trial_module, "threading", SimpleNamespace(Event=lambda: event))
     created = datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)
     monkeypatch.setattr(trial_module, "time", SimpleNamespace(time=lambda: created.timestamp() + 0.4))
-    job = cast("Job", SimpleNamespace(manifest={"metadata": {"creationTimestamp": "2026-01-01T12:00:05Z"}}))
+
+    def made(second: int | None) -> dict[str, Any] | None:
+        return None if second is None else {"metadata": {"creationTimestamp": f"2026-01-01T12:00:{second:02}Z"}}
+
+    job = cast("Job", SimpleNamespace(manifest=made(5), history=SimpleNamespace(workload=lambda: made(workload))))
     trial.queue("queue.yaml")
     trial.submit(RAYJOB, later_than=job)
-    assert waits == [pytest.approx(0.62)]
+    assert waits == [pytest.approx(seconds)]
 
 
 def test_ending_deletes_every_job_and_waits_until_nothing_is_left(trial: Trial, cluster: FakeCluster) -> None:
