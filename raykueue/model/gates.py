@@ -5,6 +5,7 @@ A range is half open: from `since` on, before `before`. A fix that was picked in
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def within(version: str, ranges: tuple[Range, ...]) -> bool:
     return not ranges or any(version in one for one in ranges)
 
 
+@functools.cache
 def _parse(version: str) -> tuple[int, int, int, int]:
     match = _VERSION.fullmatch(version)
     if match is None:

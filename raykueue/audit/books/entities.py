@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from raykueue.model.events import Moment, Object
 from raykueue.model.findings import Ref
@@ -72,8 +73,7 @@ class Job:
         return self.managed and not self.skipped and self.ref.kind in RAY_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class PodState:
+class PodState(NamedTuple):
     """What matters about a pod at one revision."""
 
     payer: Hold | None

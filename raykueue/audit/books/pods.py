@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 
 from raykueue.audit.answers import Problem
 from raykueue.audit.books.changes import Change, HoldChange, PodChange
@@ -64,7 +63,7 @@ class PodBook:
                 continue
             for pod in self.of(change.hold):
                 before = pod.state
-                pod.state = replace(before, payer=heir)
+                pod.state = before._replace(payer=heir)
                 self._payees[change.hold.payer].discard(pod.ref.uid)
                 self._payees[heir.payer].add(pod.ref.uid)
                 passed.append(PodChange(pod, before, pod.state, change.moment))
