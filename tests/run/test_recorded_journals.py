@@ -32,6 +32,5 @@ def test_a_replay_of_a_recorded_journal_says_what_was_judged_live(path: Path) ->
 
 def test_there_are_journals_and_a_difference_would_be_seen() -> None:
     assert len(RECORDED) >= 5
-    found = read(RECORDED[0]).found
-    changed = [dataclasses.replace(one, peak={}) for one in found]
-    assert all("peak was {} live" in line for line in agrees(changed, RECORDED[0]) if "text" not in line)
+    changed = [dataclasses.replace(one, peak={}) for one in read(RECORDED[0]).found]
+    assert sum("peak was {} live" in line for line in agrees(changed, RECORDED[0])) == len(changed) > 0
