@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -15,6 +16,9 @@ from raykueue.kube.access import Access
 
 REQUEST_SECONDS = 20.0
 """No single request of ours may take longer: on a full machine the slowest seen took 2 s."""
+RETRY_SECONDS = 0.1
+"""Until we ask again what was refused for now. The server says 1 s, to a crowd; a start waits for each of these."""
+_TOO_MANY = 429
 
 
 class ApiError(ClusterError):
@@ -114,11 +118,17 @@ class Api:
         url = self.server + path + (f"?{urlencode(query)}" if query else "")
         headers = self._headers | ({"Content-Type": content} if body is not None else {})
         data = None if body is None else json.dumps(body, separators=(",", ":"))
-        try:
-            # No retries: a repeated create would hide that the first one worked.
-            answer = self._pool.request(method, url, body=data, headers=headers, timeout=seconds, retries=False)
-        except (HTTPError, OSError) as error:  # OSError: a certificate or key is gone
-            raise ClusterError(f"{method} {path}: no answer from {self.server}: {error}") from error
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                # No retries: a repeated create would hide that the first one worked.
+                answer = self._pool.request(method, url, body=data, headers=headers, timeout=seconds, retries=False)
+            except (HTTPError, OSError) as error:  # OSError: a certificate or key is gone
+                raise ClusterError(f"{method} {path}: no answer from {self.server}: {error}") from error
+            if answer.status != _TOO_MANY or time.monotonic() > deadline:
+                break
+            # It did nothing: too much at once, or the storage of a new kind is just being prepared.
+            time.sleep(RETRY_SECONDS)
         if answer.status >= 300:
             raise ApiError(method, path, answer.status, _status(answer.data))
         return bytes(answer.data)

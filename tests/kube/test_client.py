@@ -234,3 +234,17 @@ def test_a_certificate_that_is_gone_is_an_error_of_the_cluster(server: Server, t
         api = Api(tls.access(port, **{file: "gone"}))
         with pytest.raises(ClusterError, match=r"GET /api: .*No such file"):
             api.get("/api")
+
+
+def test_what_is_refused_for_now_is_asked_again(server: Server, api: Api) -> None:
+    server.answers = [(429, {"reason": "TooManyRequests", "message": "storage is (re)initializing"}), (201, {"a": 1})]
+    assert api.create("/api/v1/namespaces", {"b": 2}) == {"a": 1}
+    assert [body for _, _, _, body in server.asked] == [{"b": 2}, {"b": 2}]
+
+
+def test_what_stays_refused_is_an_error_in_the_end(server: Server, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "REQUEST_SECONDS", 0.25)
+    server.answers = [(429, {"reason": "TooManyRequests", "message": "not now"})] * 20
+    with pytest.raises(ApiError, match="429 TooManyRequests: not now"):
+        api.get("/api/v1/namespaces")
+    assert 2 <= len(server.asked) < 20
