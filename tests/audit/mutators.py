@@ -61,8 +61,7 @@ def a_lingering_pod(spot: Spot, seconds: float) -> Script:
 
 def a_late_status(spot: Spot, seconds: float) -> Script:
     """The last status is written that long after the last change."""
-    hands = [i for i in range(spot.index) if spot.script.lines[i].like("Workload")]
-    changed = max(spot.script.lines[i].t for i in hands if i in _changes(spot.script))
+    changed = spot.script.lines[spots.hand_changes(spot.script)[-1]].t
     return spot.script.move(lambda i, _: i == spot.index, changed + round(seconds * NS))
 
 
@@ -189,11 +188,6 @@ def _twin(obj: Json) -> Json:
 
 def _pending(workload: Json) -> Json:
     return {**workload, "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "Pending"}]}}
-
-
-def _changes(script: Script) -> set[int]:
-    """Lines at which a hold begins or ends."""
-    return {i for span in spots.spans(script) for i in (span.begin, span.end) if i is not None}
 
 
 def _grace(spot: Spot) -> float:

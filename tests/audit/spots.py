@@ -90,11 +90,16 @@ def alone_queued(script: Script) -> Iterator[Spot]:
 
 
 def published(script: Script) -> Iterator[Spot]:
-    """The one status of a ClusterQueue that is written after quota changed hands for the last time."""
-    last = max((max(span.begin, span.end or 0) for span in spans(script)), default=0)
-    statuses = [i for i in indexes(script, "ClusterQueue") if i > last]
-    if last and len(statuses) == 1:
-        yield Spot(script, statuses[0])
+    """The last status of a ClusterQueue: it tells of one hold that began or ended, and nothing happens afterwards."""
+    *others, status = indexes(script, "ClusterQueue")
+    unpublished = [i for i in hand_changes(script) if i > others[-1]]
+    if len(unpublished) == 1 and unpublished[0] < status:
+        yield Spot(script, status)
+
+
+def hand_changes(script: Script) -> list[int]:
+    """Lines at which a hold begins or ends."""
+    return sorted(i for span in spans(script) for i in (span.begin, span.end) if i is not None)
 
 
 def deleted(script: Script) -> Iterator[Spot]:
