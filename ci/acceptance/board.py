@@ -44,9 +44,10 @@ def main(about: str, checks: Sequence[Check]) -> int:
     """
     arguments = ask(about, checks)
     # As in the background of a shell, or under nohup: what is tried would be deaf as well.
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, handler)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     chosen = [check for check in checks if not arguments.only or any(part in name(check) for part in arguments.only)]
     if not chosen:
         print(f"no check is named like {' or '.join(arguments.only)}; --list shows them", file=sys.stderr)
