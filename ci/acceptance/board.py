@@ -18,6 +18,7 @@ from ci.acceptance.ground import Ground, Miss
 from ci.support.machine import machine
 from ci.support.paths import ROOT
 from ci.support.table import table
+from raykueue.errors import EXIT_INTERRUPTED
 
 Check: TypeAlias = Callable[[Ground], str]
 
@@ -43,11 +44,10 @@ def main(about: str, checks: Sequence[Check]) -> int:
         checks: its checks, in order; their names are sentences.
     """
     arguments = ask(about, checks)
-    # As in the background of a shell, or under nohup: what is tried would be deaf as well.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # Whatever is interrupted ends and removes what it has started. What is tried must not inherit a signal that is
+    # ignored, as in the background of a shell or under nohup: it would be deaf as well.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(EXIT_INTERRUPTED))
     chosen = [check for check in checks if not arguments.only or any(part in name(check) for part in arguments.only)]
     if not chosen:
         print(f"no check is named like {' or '.join(arguments.only)}; --list shows them", file=sys.stderr)
