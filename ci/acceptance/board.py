@@ -46,8 +46,8 @@ def main(about: str, checks: Sequence[Check]) -> int:
     arguments = ask(about, checks)
     # Whatever is interrupted ends and removes what it has started. What is tried must not inherit a signal that is
     # ignored, as in the background of a shell or under nohup: it would be deaf as well.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(EXIT_INTERRUPTED))
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda *_: sys.exit(EXIT_INTERRUPTED))
     chosen = [check for check in checks if not arguments.only or any(part in name(check) for part in arguments.only)]
     if not chosen:
         print(f"no check is named like {' or '.join(arguments.only)}; --list shows them", file=sys.stderr)
