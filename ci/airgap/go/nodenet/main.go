@@ -22,7 +22,8 @@ import (
 const (
 	account  = "/var/run/secrets/kubernetes.io/serviceaccount"
 	folder   = "/etc/cni/net.d"
-	interval = 2 * time.Second // nodes come and go seldom; a list of a handful of them costs nothing
+	interval = 2 * time.Second        // nodes come and go seldom; a list of a handful of them costs nothing
+	again    = 300 * time.Millisecond // until kube-proxy has made the API server's service address work
 )
 
 type node struct {
@@ -39,10 +40,11 @@ func main() {
 		log.Fatal(err)
 	}
 	self, link := os.Getenv("NODE_NAME"), os.Getenv("LINK")
-	for ; ; time.Sleep(interval) {
+	for {
 		nodes, err := list(client)
 		if err != nil {
 			log.Print(err)
+			time.Sleep(again)
 			continue
 		}
 		for _, one := range nodes {
@@ -50,6 +52,7 @@ func main() {
 				log.Print(err)
 			}
 		}
+		time.Sleep(interval)
 	}
 }
 
