@@ -30,6 +30,7 @@ class Catalog:
     probe: Image
     proxy: Part
     shim: Part
+    nonames: Part
 
     @property
     def images(self) -> list[Image]:
@@ -38,11 +39,11 @@ class Catalog:
 
     def parts(self) -> list[Part]:
         """All that has to be made, the quick and the widely needed first."""
-        return [self.proxy, self.shim, *(layer for image in self.images for layer in image.layers)]
+        return [self.proxy, self.shim, self.nonames, *(layer for image in self.images for layer in image.layers)]
 
     def helpers(self, shop: Workshop) -> Helpers:
         """The private daemon's helpers, once they are made."""
-        return Helpers(shop.path(self.proxy), shop.path(self.shim))
+        return Helpers(shop.path(self.proxy), shop.path(self.shim), shop.path(self.nonames))
 
 
 def catalog(shop: Workshop) -> Catalog:
@@ -61,4 +62,5 @@ def catalog(shop: Workshop) -> Catalog:
         probe=single(shop, "pause", PROBE),
         proxy=program("portproxy", shop.versions, shop.pair),
         shim=program("ocishim", shop.versions, shop.pair),
+        nonames=program("nonames", shop.versions, shop.pair),
     )

@@ -141,12 +141,16 @@ def write_tree(root: Path, out: Output, tick: Callable[[], None] = lambda: None)
                 _mark(archive, here.relative_to(root) / ".wh..wh..opq")
             for name in sorted((*folders, *files)):
                 path = here / name
-                status = path.lstat()
                 inside = path.relative_to(root)
-                if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+                if _deleted(path):
                     _mark(archive, inside.with_name(f".wh.{name}"))
-                elif not stat.S_ISSOCK(status.st_mode):
+                elif not stat.S_ISSOCK(path.lstat().st_mode):
                     archive.add(path, str(inside), recursive=False)
+
+
+def _deleted(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
 def _opaque(folder: Path) -> bool:

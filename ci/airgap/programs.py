@@ -19,6 +19,7 @@ REQUIRES: Mapping[str, str] = {
     "pause": "",
     "ocishim": "",
     "portproxy": "",
+    "nonames": "",
     "nodenet": "kubernetes",  # of its netlink client's version
     "coredns": "coredns",
 }

@@ -56,6 +56,8 @@ def image(version: str, base: Part) -> Image:
             "LC_ALL=C.UTF-8",
             # It would be sent to an address outside.
             "RAY_USAGE_STATS_ENABLED=0",
+            # The dashboard gives each of its nine processes 30 s; on two busy cores they take longer, and it ends.
+            "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT=120",
         ],
     }
     return Image(f"rayproject/ray:{version}", (base, python, installed), run)
