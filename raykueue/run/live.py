@@ -51,9 +51,9 @@ class LiveCluster:
         return self.assembly.pair
 
     @property
-    def ray_socket(self) -> Path:
-        """The control socket of the simulated Ray."""
-        return ray_socket(self.cluster.socket_folder("ray"))
+    def ray(self) -> dict[str, Any]:
+        """How a Ray job is controlled: `{"simulated": SOCKET_PATH}`, or `{"real": {}}` where pods run what they say."""
+        return {"simulated": str(ray_socket(self.cluster.socket_folder("ray")))}
 
     def change(self, settings: Settings, recording: Recording) -> None:
         """Restarts the controllers whose settings differ, and proves that they work. The journal says when."""
@@ -192,7 +192,7 @@ class LiveRun:
             "pair": self.live.pair.versions(),
             "tier": self.live.cluster.tier,
             "recorder": str(self.recorder.socket),
-            "ray": str(self.live.ray_socket),
+            "ray": self.live.ray,
         }
 
 

@@ -41,7 +41,7 @@ class Session:
         self.pair: Mapping[str, str] = about["pair"]
         self.tier: str = about["tier"]
         self.journals = Path(about["journals"])
-        self.ray = SimulatedRay(Path(about["ray"]))
+        self.ray = SimulatedRay(Path(about["ray"]["simulated"]))
         self._socket = owner
 
     def lease(self, settings: Settings | None) -> Lease:
