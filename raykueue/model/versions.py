@@ -103,6 +103,8 @@ class Versions:
     """Kubernetes version → reference of kind's node image, by digest."""
     ray: Mapping[str, str]
     """KubeRay version → the version of Ray that its samples name."""
+    images: Mapping[str, str]
+    """Product → name of the image that its releases are published under, where its manifests name another one."""
 
     def pair(self, kueue: str | None = None, kuberay: str | None = None, kubernetes: str | None = None) -> Pair:
         """The pair of these versions; what is not named is taken from the default pair.
@@ -154,6 +156,11 @@ class Versions:
         """
         return _recorded(self.ray, "ray", "kuberay", pair.kuberay)
 
+    def image(self, product: str, pair: Pair) -> str:
+        """The image of the product's release; empty if the manifests of the release name it themselves."""
+        name = self.images.get(product, "")
+        return f"{name}:{self.release_for(product, pair).tag}" if name else ""
+
     def digest(self, pair: Pair) -> str:
         """sha256 (hex) over all that determines what runs for this pair: the key of caches made with it."""
         releases = [self.release_for(product, pair) for product in sorted({*PAIRED, *self.companions})]
@@ -203,6 +210,7 @@ def _read(data: Mapping[str, Any]) -> Versions:
         kind=kind,
         node_images=_details(data, "kubernetes", "node_image"),
         ray=_details(data, "kuberay", "ray"),
+        images={product: content["image"] for product, content in data["products"].items() if "image" in content},
     )
     for pair in (*pairs, versions.default):
         for product in (*PAIRED, *versions.companions, *versions.kind):

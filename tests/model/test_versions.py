@@ -31,6 +31,7 @@ module = "k8s.io/kubernetes"
 releases."1.34.4" = { sum = "h1:k", node_image = "kindest/node:v1.34.11@sha256:ab" }
 [products.kueue]
 module = "sigs.k8s.io/kueue"
+image = "published/kueue"
 releases."0.19.2" = { sum = "h1:q19" }
 releases."0.9.0" = { sum = "h1:q9" }
 releases."0.10.1" = { sum = "h1:q10" }
@@ -118,6 +119,11 @@ def test_ray_goes_with_kuberay_and_what_is_not_recorded_is_said(versions: Versio
     assert versions.ray_version(versions.default) == "2.52.0"
     with pytest.raises(UsageError, match=r"kuberay 1\.3\.2 has no ray .* recorded for: 1\.6\.2"):
         versions.ray_version(versions.pair(kuberay="1.3.2"))
+
+
+def test_a_release_is_published_as_an_image_unless_its_manifests_name_it(versions: Versions) -> None:
+    assert versions.image("kueue", versions.pair(kueue="0.9.0")) == "published/kueue:v0.9.0"
+    assert versions.image("kuberay", versions.default) == ""
 
 
 def test_a_digest_changes_with_the_pair_and_not_with_releases_that_do_not_run(versions: Versions) -> None:
