@@ -8,16 +8,19 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from raykueue.clusters.embedded.folder import ClusterFolder, clusters, reclaim_dead
 from raykueue.clusters.embedded.keeping import tail
-from raykueue.clusters.embedded.standing import Standing
+from raykueue.clusters.folder import ClusterFolder, clusters, reclaim_dead
+from raykueue.clusters.kind.ingredients import node_prefix
+from raykueue.clusters.standing import Standing
 from raykueue.errors import EXIT_OK, ClusterError, ClusterLocked, UsageError
 from raykueue.model.versions import PAIRED, Pair
+from raykueue.run.assembly import CONTROLLERS
+from raykueue.run.backends import backend_of
 from raykueue.run.ending import end
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.live import LiveCluster, bring_up
-from raykueue.run.options import DEFAULT_CLUSTER
-from raykueue.toolchain.builder import to_stderr
+from raykueue.run.options import DEFAULT_CLUSTER, RunOptions
+from raykueue.toolchain.builder import Toolchain, to_stderr
 from raykueue.toolchain.lock import load_versions
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ def add_parser(subparsers: Subparsers) -> None:
     up.add_argument("name", metavar="NAME", nargs="?", default=DEFAULT_CLUSTER, help=f"({DEFAULT_CLUSTER})")
     for product in PAIRED:
         up.add_argument(f"--{product}", metavar="VERSION", help="a release in versions.toml (the default pair's)")
+    up.add_argument("--cluster", metavar="embedded|kind", default="embedded", help="where (embedded)")
+    up.add_argument("--kind-image", metavar="IMAGE", help="of kind's nodes (the pinned one)")
     up.add_argument("--kubeconfig", action="store_true", help="print nothing but the path of the kubeconfig")
     down = _add(subparsers, "down", _down, "end a cluster that was left up", _DOWN)
     which = down.add_mutually_exclusive_group()
@@ -87,6 +92,9 @@ def _add(
 
 
 def _up(arguments: argparse.Namespace) -> int:
+    options = RunOptions(cluster=arguments.cluster, node_image=arguments.kind_image).checked()
+    if options.cluster == "existing":
+        raise UsageError("--cluster existing: it is up, so there is nothing to start")
     versions = load_versions()
     pair = versions.pair(arguments.kueue, arguments.kuberay, arguments.kubernetes)
     folder = ClusterFolder.named(arguments.name)
@@ -96,7 +104,7 @@ def _up(arguments: argparse.Namespace) -> int:
     with folder.locked("raykueue up"):
         if _is_up(folder, pair):  # since a moment ago
             return _tell_up(folder, arguments, "was up already")
-        live = bring_up(folder, pair, versions, to_stderr)
+        live = bring_up(folder, pair, versions, _tell, backend_of(options))
         try:
             live.cluster.check()
             live.cluster.detach()
@@ -105,6 +113,11 @@ def _up(arguments: argparse.Namespace) -> int:
             raise
         live.cluster.close()
     return _tell_up(folder, arguments, "is up", live)
+
+
+def _tell(line: str) -> None:
+    if line:
+        to_stderr(line)
 
 
 def _is_up(folder: ClusterFolder, pair: Pair) -> bool:
@@ -171,7 +184,10 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _status(_: argparse.Namespace) -> int:
-    for name, ended in reclaim_dead().items():
+    def trouble(line: str) -> None:
+        print(f"raykueue: {line}", file=sys.stderr)
+
+    for name, ended in reclaim_dead(trouble).items():
         what = f"ended {', '.join(ended)}, and removed its folder" if ended else "removed its folder"
         print(f"cleaned up after cluster {name}, whose owner is gone: {what}")
     for name in reclaim_runs():
@@ -199,12 +215,30 @@ def _status(_: argparse.Namespace) -> int:
 
 def _logs(arguments: argparse.Namespace) -> int:
     folder = ClusterFolder.named(arguments.name)
+    if folder.removals():
+        return _logs_of_deployed(folder, arguments)
     known = sorted(path.stem for path in folder.path.glob("*.log"))
     if not known:
         raise UsageError(f"there is no cluster {folder.name}; `raykueue status` shows which there are")
     if arguments.component not in known:
         raise UsageError(f"cluster {folder.name} has no log of {arguments.component!r}; it has {', '.join(known)}")
     print(textwrap.dedent(tail(folder.path / f"{arguments.component}.log", arguments.lines, _WIDTH)))
+    return EXIT_OK
+
+
+def _logs_of_deployed(folder: ClusterFolder, arguments: argparse.Namespace) -> int:
+    if arguments.component not in CONTROLLERS:
+        raise UsageError(
+            f"cluster {folder.name} has no log of {arguments.component!r}; it has {', '.join(CONTROLLERS)}, and "
+            f"`kind export logs --name {node_prefix(folder.name)}` writes all that its nodes said"
+        )
+    from raykueue.clusters.kind.deployments import Deployments  # an HTTP client that the others do without
+
+    versions, has = load_versions(), folder.about["pair"]
+    pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
+    assembly = backend_of(RunOptions(), folder).assemble(Toolchain(versions), versions, pair)
+    deployments = Deployments(folder.path / "kubeconfig", assembly.components())
+    print(textwrap.dedent(deployments.logs(arguments.component, arguments.lines)))
     return EXIT_OK
 
 

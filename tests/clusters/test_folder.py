@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from raykueue.clusters.embedded import folder as folder_module
-from raykueue.clusters.embedded.folder import ClusterFolder, clusters, reclaim_dead, state_root
+from raykueue.clusters import folder as folder_module
+from raykueue.clusters.folder import ClusterFolder, clusters, reclaim_dead, state_root
 from raykueue.errors import ClusterError, ClusterLocked, UsageError
 from tests.clusters.processes import gone, sleeper, until
 
@@ -86,7 +86,7 @@ def test_a_lock_ends_with_its_block_and_leaves_no_empty_folder() -> None:
 
 _HOLDER = """
     import sys, time
-    from raykueue.clusters.embedded.folder import ClusterFolder
+    from raykueue.clusters.folder import ClusterFolder
     with ClusterFolder.named("dev").locked("a run"):
         print("held", flush=True)
         sys.stdin.read()

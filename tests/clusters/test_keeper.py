@@ -19,8 +19,8 @@ import psutil
 import pytest
 
 from raykueue.clusters.embedded import keeping as keeping_module
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import ClusterError, ComponentDied
 from tests.clusters.processes import ends_with, gone, sleeper, until
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from raykueue.clusters.embedded.kubeconfig import write_kubeconfig
+from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_cluster_pki
 from raykueue.errors import ClusterError
 from raykueue.kube import access
