@@ -98,6 +98,9 @@ class Cluster(Protocol):
     timings: list[Timing]
     """Where the time of its start went, step by step; empty if it was not started here."""
 
+    probing: str
+    """The namespace in which it is tried whether the controllers work."""
+
     @property
     def name(self) -> str:
         """As `raykueue status` shows it."""

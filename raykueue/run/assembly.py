@@ -12,6 +12,7 @@ from raykueue.clusters.protocol import ComponentSpec, Manifest, Process, Seat
 from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
+from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Versions
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
 from raykueue.toolchain.builder import Toolchain
@@ -102,6 +103,32 @@ class KindAssembly(_Shipped):
             deployed.kueue_component(self.kueue_image, self.pair.kueue, rendered["kueue"], self.keys, settings),
             deployed.kuberay_component(self.kuberay_image, rendered["kuberay"], settings),
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingAssembly:
+    """What somebody else has installed: nothing of it is ours."""
+
+    pair: Pair
+    lock_digest: str = ""
+
+    def crds(self) -> list[Manifest]:
+        """None to install."""
+        return []
+
+    def components(self) -> list[ComponentSpec]:
+        """None to install."""
+        return []
+
+    def controllers(self, settings: Settings) -> Sequence[ComponentSpec]:
+        """None of ours, so the settings are as they are.
+
+        Raises:
+            UsageError: others than the default ones are asked for.
+        """
+        if settings != DEFAULT:
+            raise UsageError(f"the controllers of an existing cluster keep their settings; asked for {settings.key()}")
+        return []
 
 
 def assemble(toolchain: Toolchain, versions: Versions, pair: Pair) -> EmbeddedAssembly:

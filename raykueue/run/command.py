@@ -232,7 +232,7 @@ def _logs_of_deployed(folder: ClusterFolder, arguments: argparse.Namespace) -> i
             f"cluster {folder.name} has no log of {arguments.component!r}; it has {', '.join(CONTROLLERS)}, and "
             f"`kind export logs --name {node_prefix(folder.name)}` writes all that its nodes said"
         )
-    from raykueue.clusters.kind.deployments import Deployments  # an HTTP client that the others do without
+    from raykueue.clusters.deployments import Deployments  # an HTTP client that the others do without
 
     versions, has = load_versions(), folder.about["pair"]
     pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])

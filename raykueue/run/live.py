@@ -43,6 +43,8 @@ class LiveCluster:
     assembly: Assembly
     stays: bool
     """It is there after the run: it was before, or is to be kept."""
+    ours: bool = True
+    """It was made by this suite, so what goes on in it that no test knows of is our fault."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went until here."""
     _in_force: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -68,8 +70,8 @@ class LiveCluster:
             recording.mark(f"{component.name}-up")
             self._in_force[component.name] = wanted
         api = Api(load_access(self.cluster.kubeconfig))
-        prove_webhooks(api, self.cluster.logs)
-        prove_controllers(api, self.cluster.logs)
+        prove_webhooks(api, self.cluster.logs, self.cluster.probing)
+        prove_controllers(api, self.cluster.logs, self.cluster.probing)
 
     def end(self) -> None:
         """Stops the cluster if it was made for this run alone, else lets go of it with its default settings."""
@@ -107,16 +109,17 @@ def bring_up(
             log(f"cleaned up after cluster {name}, whose run died: ended {', '.join(ended)}")
     assembly = backend.assemble(Toolchain(versions, log=log), versions, pair)
     built = time.monotonic()
-    log(f"starting {pair} on {_with_article(backend.name)} cluster")
+    doing = "using" if backend.name == "existing" else "starting"
+    log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
     cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest}
     try:
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
         api = Api(load_access(cluster.kubeconfig))
-        prove_webhooks(api, cluster.logs)
+        prove_webhooks(api, cluster.logs, cluster.probing)
         accepted = time.monotonic()
-        prove_controllers(api, cluster.logs)
+        prove_controllers(api, cluster.logs, cluster.probing)
         log(f"cluster up in {time.monotonic() - built:.1f} s ({cluster.how})")
     except BaseException:
         if evidence is not None:
@@ -124,7 +127,7 @@ def bring_up(
                 cluster.export_logs(evidence)
         cluster.stop()
         raise
-    live = LiveCluster(cluster, assembly, stays=False)
+    live = LiveCluster(cluster, assembly, stays=False, ours=backend.name != "existing")
     live.seconds = {
         "binaries": built - began,
         "cluster": started - built,
@@ -152,7 +155,7 @@ def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> Li
     cluster = backend.cluster(folder, assembly, lambda _: None)
     cluster.attach(assembly.components())
     try:
-        prove_webhooks(Api(load_access(cluster.kubeconfig)), cluster.logs)
+        prove_webhooks(Api(load_access(cluster.kubeconfig)), cluster.logs, cluster.probing)
     except BaseException:
         cluster.close()
         raise
@@ -183,12 +186,11 @@ class LiveRun:
             if options.reuse:
                 live = attach(cluster_folder, versions, options)
             else:
-                pair = versions.pair(options.kueue, options.kuberay, options.kubernetes)
                 if cluster_folder.alive() and cluster_folder.detached():
                     raise ClusterError(f"cluster {name} is up already: --reuse-cluster={name} uses it")
-                live = bring_up(
-                    cluster_folder, pair, versions, log, backend_of(options), evidence=folder / CLUSTER_LOGS
-                )
+                backend = backend_of(options)
+                pair = backend.pair(versions, options)
+                live = bring_up(cluster_folder, pair, versions, log, backend, evidence=folder / CLUSTER_LOGS)
                 live.stays = options.keep
             stack.callback(live.end)
             if options.keep:
@@ -202,7 +204,7 @@ class LiveRun:
             stack.callback(recording.disconnect)
             canary = Canary(Api(load_access(live.cluster.kubeconfig)), recording)
             canary.release()
-            if live.stays:
+            if live.stays or not live.ours:
                 stack.callback(canary.remove)
             live.seconds["recorder"] = time.monotonic() - began
             return cls(live, recorder, recording, canary, stack.pop_all())

@@ -44,6 +44,7 @@ class EmbeddedCluster:
     ) -> None:
         self.name = folder.name
         self.kubeconfig = folder.path / "kubeconfig"
+        self.probing = "default"
         self.timings: list[graph.Timing] = []
         self.from_saved = False
         self.about: dict[str, Any] = {}

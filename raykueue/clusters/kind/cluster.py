@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from raykueue.clusters import graph
+from raykueue.clusters.deaths import Deaths
+from raykueue.clusters.deployments import Deployments, described, hopeless
 from raykueue.clusters.folder import ClusterFolder, Removal
 from raykueue.clusters.graph import Step
 from raykueue.clusters.kind import preflight
 from raykueue.clusters.kind.bootstrap import Bootstrap
 from raykueue.clusters.kind.commands import Commands, environment
-from raykueue.clusters.kind.deaths import Deaths
-from raykueue.clusters.kind.deployments import Deployments, described, hopeless
 from raykueue.clusters.kind.docker import Docker
 from raykueue.clusters.kind.driver import check_extra, kind_cluster
 from raykueue.clusters.kind.images import Images
@@ -42,6 +42,7 @@ class KindCluster:
         self.kubeconfig = folder.path / "kubeconfig"
         self.about: dict[str, Any] = {}
         """Written into the folder, for whoever attaches: the pair, the lock's digest."""
+        self.probing = "default"
         self.timings: list[graph.Timing] = []
         self._folder = folder
         self._ingredients = ingredients

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from raykueue.clusters.kind.deployments import Deployments, described, is_ready
+from raykueue.clusters.deployments import Deployments, described, is_ready
 from raykueue.errors import ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.waiting import Objects, changes
