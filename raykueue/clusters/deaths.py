@@ -86,7 +86,7 @@ class Deaths:
 
     def _run(self, on_death: Callable[[ComponentDied], None]) -> None:
         async def all_of_them() -> None:
-            self._tasks = [asyncio.ensure_future(self._watch(name, on_death)) for name in self._deployments.specs]
+            self._tasks = [asyncio.ensure_future(self._guard(name, on_death)) for name in self._deployments.specs]
             if self._thread is not None:  # not stopped meanwhile
                 await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -94,6 +94,12 @@ class Deaths:
             self._loop.run_until_complete(all_of_them())
         finally:
             self._loop.close()
+
+    async def _guard(self, name: str, on_death: Callable[[ComponentDied], None]) -> None:
+        try:
+            await self._watch(name, on_death)
+        except Exception as error:  # noqa: BLE001 - whatever it is: a component that nobody watches may have died
+            on_death(ComponentDied(f"nobody watches {name} of cluster {self._cluster} any more: {error!r}"))
 
     async def _watch(self, name: str, on_death: Callable[[ComponentDied], None]) -> None:
         verdicts = Verdicts()

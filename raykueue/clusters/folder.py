@@ -86,9 +86,11 @@ class ClusterFolder:
 
     def alive(self) -> bool:
         """Whether its keeper runs; of what has none, whether somebody has it, or it was left up on purpose."""
-        if self.removals():
-            return self.detached() or bool(self.holder())
-        return self.keeper() is not None
+        return self.stands() or (bool(self.removals()) and bool(self.holder()))
+
+    def stands(self) -> bool:
+        """As `alive`, whether anybody has it or not."""
+        return self.detached() if self.removals() else self.keeper() is not None
 
     def removals(self) -> list[Removal]:
         """How to end what is no process of ours; empty for clusters that consist of processes."""
@@ -207,7 +209,8 @@ def reclaim_dead(trouble: Callable[[str], None] = lambda _: None) -> dict[str, l
             continue
         try:
             with folder.locked("clean-up"):
-                gone[folder.name] = folder.reclaim()
+                if not folder.stands():  # whoever had it meanwhile may have left it up
+                    gone[folder.name] = folder.clear()
         except ClusterLocked:
             continue
         except ClusterError as error:

@@ -62,7 +62,8 @@ def look(api: Api) -> Installed:
 
 def _version_of(product: str, deployment: Mapping[str, Any]) -> str:
     labels = deployment["metadata"].get("labels", {})
-    for text in (_image(deployment).rpartition(":")[2].split("@")[0], labels.get("app.kubernetes.io/version", "")):
+    tag = _image(deployment).split("@")[0].rpartition("/")[2].rpartition(":")[2]
+    for text in (tag, labels.get("app.kubernetes.io/version", "")):
         if match := _VERSION.search(text):
             return match[1]
     where = f"{deployment['metadata']['namespace']}/{deployment['metadata']['name']}"
