@@ -21,6 +21,9 @@ from raykueue.run.resources import Resources
 from raykueue.run.states import Gone, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
+_OVER = ("SUCCEEDED", "FAILED", "STOPPED")
+"""Terminal states of Ray."""
+
 
 class Job:
     """A RayJob that a test submitted."""
@@ -98,7 +101,8 @@ class Job:
 
         `after_read`: its submitter ends only once KubeRay has read that.
         """
-        self._ray.finish(self.namespace, self.name, exit_code, after_read=after_read)
+        read = self._until_ray_is_said_to_be_over if after_read else None
+        self._ray.finish(self.namespace, self.name, exit_code, after_read=read)
         return self
 
     def stop(self) -> Job:
@@ -230,6 +234,16 @@ class Job:
     @property
     def _path(self) -> str:
         return f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}"
+
+    def _until_ray_is_said_to_be_over(self) -> None:
+        def look(_: object) -> bool | None:
+            return True if status(self.history.rayjob() or {}).get("jobStatus") in _OVER else None
+
+        try:
+            self.history.feed.wait(look, time.monotonic() + self._timeouts.state)
+        except TimeoutError:
+            wanted = f"wanted KubeRay to say within {self._timeouts.state:g} s that its Ray job is over"
+            raise WaitFailed(f"{self}: {wanted}; it is {self.said}") from None
 
     def _pause(self, pause: bool) -> Job:
         workload = self.history.workload()

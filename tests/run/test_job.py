@@ -212,3 +212,30 @@ def test_a_failed_job_that_was_wanted_to_fail_is_no_failure() -> None:
     assert job_in(feed).until(Failed)
     feed.delete("RayJob", "job")
     assert job_in(feed).until(Gone)
+
+
+def test_an_end_that_is_to_be_read_first_is_told_so_once_kuberay_says_it() -> None:
+    feed, done = FakeFeed(), list[str]()
+    feed.job("Running", "RUNNING")
+    job = job_in(feed)
+
+    def finish(*_: object, after_read: Callable[[], object] | None) -> None:
+        assert after_read is not None
+        after_read()
+        done.append(job.job_status)
+
+    job._ray.finish = finish  # type: ignore[method-assign, assignment]
+    with Later(feed, lambda: feed.job("Running", "FAILED")):
+        job.finish(1, after_read=True)
+    assert done == ["FAILED"]
+
+
+def test_an_end_that_is_never_read_fails() -> None:
+    feed = FakeFeed()
+    feed.job("Running", "RUNNING")
+    job = job_in(feed, state=0.01)
+    job._ray.finish = lambda *_, after_read: after_read()  # type: ignore[method-assign, assignment]
+    with pytest.raises(
+        WaitFailed, match=r"wanted KubeRay to say within 0\.01 s that its Ray job is over; it .*RUNNING"
+    ):
+        job.finish(1, after_read=True)
