@@ -121,7 +121,8 @@ class Trial:
         self._replaced |= dict.fromkeys(prepared.replaced)
         stored = create(self.session.api, prepared.body)
         history = History(feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
-        job = Job(history, self.session.api, self.session.ray, stored, self._timeouts)
+        run = self.session.run if self.session.tier == "node" else None
+        job = Job(history, self.session.api, self.session.ray, stored, self._timeouts, run)
         self.jobs.append(job)
         return job
 
