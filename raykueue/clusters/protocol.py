@@ -177,3 +177,20 @@ class Faults(Protocol):
     def start_component(self, component: str) -> None:
         """Starts it again, with the settings it had."""
         ...
+
+
+@runtime_checkable
+class NodeFaults(Protocol):
+    """What a backend whose nodes are its own offers besides; without it such tests are not-applicable."""
+
+    def stop_node(self, node: str) -> None:
+        """Ends a node as a power cut does, and leaves it down."""
+        ...
+
+    def start_node(self, node: str) -> None:
+        """Starts it again; its kubelet reports when it can."""
+        ...
+
+    def restart_kubelet(self, node: str) -> None:
+        """Ends the kubelet and starts it again; containers go on."""
+        ...

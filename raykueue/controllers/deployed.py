@@ -19,6 +19,9 @@ from raykueue.controllers import kuberay, kueue
 from raykueue.controllers.rendered import Rendered
 from raykueue.controllers.settings import DEFAULT, Settings, gates_flag, merged
 
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+"""Label and taint of the node on which controllers run. So the others are whole: the guide's head asks for 2 CPU, which
+is all that a node has on a machine of two cores; and no test that loses a node loses a controller with it."""
 CONFIG_FILE = "controller_manager_config.yaml"
 START_SECONDS = 180
 """After that long without an answer the kubelet starts a container again."""
@@ -70,6 +73,9 @@ def _adjusted(
         container["image"] = image
     container["imagePullPolicy"] = "IfNotPresent"
     container["args"] = list(arguments)
+    pod = deployment["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {**pod.get("nodeSelector", {}), CONTROL_PLANE: ""}
+    pod["tolerations"] = [*pod.get("tolerations", []), {"key": CONTROL_PLANE, "operator": "Exists"}]
     if env:
         changed = [one for one in container.get("env", []) if one["name"] not in env]
         container["env"] = [*changed, *({"name": name, "value": value} for name, value in env.items())]

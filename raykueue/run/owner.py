@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from raykueue.clusters.protocol import Faults
+from raykueue.clusters.protocol import Faults, NodeFaults
 from raykueue.controllers.settings import Settings
 from raykueue.errors import ClusterError, ComponentDied, InfraError, UsageError
 from raykueue.run.backends import Log
@@ -115,6 +115,11 @@ class Owner:
                 if not isinstance(cluster, Faults):
                     raise UsageError(f"the components of cluster {cluster.name} are not ours to {do}")
                 await asyncio.to_thread(getattr(cluster, do), arguments["component"])
+            case "stop_node" | "start_node" | "restart_kubelet":
+                cluster = (await self._opened()).live.cluster
+                if not isinstance(cluster, NodeFaults):
+                    raise UsageError(f"the nodes of cluster {cluster.name} are not ours: no {do}")
+                await asyncio.to_thread(getattr(cluster, do), arguments["node"])
             case other:
                 raise InfraError(f"the owner does not know the request {other!r}")
         return {}

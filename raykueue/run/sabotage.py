@@ -30,6 +30,7 @@ class Sabotage:
         self._lease = lease
         self._down: dict[str, bool] = {}
         self._kept: dict[str, threading.Event] = {}
+        self._lost: dict[str, None] = {}
 
     def pod_beside(self, job: Job, **requests: str) -> str:
         """Adds a pod that belongs to the job's RayCluster and that nobody pays for; returns its name."""
@@ -123,8 +124,26 @@ class Sabotage:
         threading.Event().wait(seconds)
         self.revive(component)
 
+    def lose_node(self, job: Job) -> str:
+        """Ends the node that the job's head runs on, as a power cut does; returns its name."""
+        node = str(job.head["spec"]["nodeName"])
+        self._lost[node] = None
+        self._lease.stop_node(node)
+        return node
+
+    def find_node(self, node: str) -> None:
+        """Starts a node again that was lost."""
+        self._lease.start_node(node)
+        self._lost.pop(node, None)
+
+    def restart_kubelet(self, job: Job) -> None:
+        """Restarts the kubelet of the node that the job's head runs on."""
+        self._lease.restart_kubelet(str(job.head["spec"]["nodeName"]))
+
     def undo(self) -> None:
-        """Brings back whatever is down, and lets go of whatever is kept."""
+        """Brings back whatever is down or lost, and lets go of whatever is kept."""
+        for node in list(self._lost):
+            self.find_node(node)
         for component in list(self._down):
             self.revive(component)
         for path, let_go in list(self._kept.items()):

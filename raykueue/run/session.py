@@ -90,6 +90,18 @@ class Lease:
         """Starts it again."""
         self._connection.call("start_component", timeout_s=COMPONENT_SECONDS, component=component)
 
+    def stop_node(self, node: str) -> None:
+        """Ends a node abruptly, and leaves it down."""
+        self._connection.call("stop_node", timeout_s=COMPONENT_SECONDS, node=node)
+
+    def start_node(self, node: str) -> None:
+        """Starts it again."""
+        self._connection.call("start_node", timeout_s=COMPONENT_SECONDS, node=node)
+
+    def restart_kubelet(self, node: str) -> None:
+        """Ends a node's kubelet and starts it again."""
+        self._connection.call("restart_kubelet", timeout_s=COMPONENT_SECONDS, node=node)
+
     def release(self) -> None:
         """Gives it back."""
         self._connection.close()

@@ -150,6 +150,18 @@ class KindCluster:
         """Starts it again, with the settings it had; returns when it is ready."""
         self._deployed.start(component)
 
+    def stop_node(self, node: str) -> None:
+        """Ends a node as a power cut does, and leaves it down."""
+        Docker(self._commands).kill(node)
+
+    def start_node(self, node: str) -> None:
+        """Starts it again; its kubelet reports when it can."""
+        Docker(self._commands).start(node)
+
+    def restart_kubelet(self, node: str) -> None:
+        """Ends the kubelet and starts it again; containers go on."""
+        Docker(self._commands).restart_unit(node, "kubelet")
+
     @property
     def _deployed(self) -> Deployments:
         if self._deployments is None:

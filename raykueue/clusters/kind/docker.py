@@ -13,6 +13,7 @@ from raykueue.errors import ClusterError
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 """Carried by every node of a kind cluster (kind pkg/cluster/internal/providers/docker/constants.go@v0.33.0)."""
 _ASK_SECONDS = 20.0
+_NODE_SECONDS = 60.0
 _PULL_SECONDS = 20 * 60.0
 _SAVE_SECONDS = 10 * 60.0
 
@@ -64,6 +65,19 @@ class Docker:
         """What the container runtime of a node holds: names, one a line."""
         argv = ["docker", "exec", node, "ctr", "--namespace", "k8s.io", "images", "list", "--quiet"]
         return self._commands.run(f"looking for images in node {node}", argv, _ASK_SECONDS)
+
+    def kill(self, node: str) -> None:
+        """Ends a node at once."""
+        self._commands.run(f"ending node {node}", ["docker", "kill", node], _NODE_SECONDS)
+
+    def start(self, node: str) -> None:
+        """Starts a node that was ended."""
+        self._commands.run(f"starting node {node}", ["docker", "start", node], _NODE_SECONDS)
+
+    def restart_unit(self, node: str, unit: str) -> None:
+        """Restarts one of systemd's services in a node."""
+        argv = ["docker", "exec", node, "systemctl", "restart", unit]
+        self._commands.run(f"restarting {unit} in node {node}", argv, _NODE_SECONDS)
 
     def nodes(self, cluster: str) -> dict[str, str]:
         """{container: state} of one kind cluster: running, exited, …"""
