@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from raykueue.clusters.embedded.folder import state_root
+from raykueue.clusters.folder import state_root
 from raykueue.toolchain.store import cache_root
 
 SOURCES = Path(__file__).resolve().parent
