@@ -16,11 +16,11 @@ MODES = [
 def test_a_ray_job_runs_until_it_is_told_to_end(queue, submit, manifest):
     """A Ray job can't be ended before it runs, runs until it is told its end, and can't be told twice."""
     job = submit(manifest)
-    with pytest.raises(UsageError, match="nothing was started"):
+    with pytest.raises(UsageError, match="RayJob"):
         job.finish()
 
     job.until(Running)
     assert job.ray_state == "RUNNING"
     job.finish().until(Complete)
-    with pytest.raises(UsageError, match=job.name):
+    with pytest.raises(UsageError, match="RayJob"):
         job.finish()
