@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from raykueue.clusters.kind.commands import CommandFailed
+from raykueue.clusters.kind.commands import CommandFailed, CommandSlow
 from raykueue.clusters.kind.config import config, fake_gpus, workers
 from raykueue.clusters.kind.images import Images
 from raykueue.clusters.kubeconfig import write_kubeconfig
@@ -95,8 +95,8 @@ class Bootstrap:
     def _answers(self) -> bool:
         try:
             plain_kubeconfig(self._driver.early_kubeconfig(), self._kubeconfig)
-        except CommandFailed:
-            return False  # no container yet, or nothing in it
+        except (CommandFailed, CommandSlow):
+            return False  # no container yet, or nothing in it, or too much to do
         try:
             return Api(load_access(self._kubeconfig)).text("/readyz", seconds=2) == "ok"
         except ClusterError:

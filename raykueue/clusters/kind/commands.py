@@ -38,6 +38,10 @@ class CommandFailed(ClusterError):
         super().__init__(f"{what} failed: `{' '.join(argv)}` ended with code {code}:\n{tail}")
 
 
+class CommandSlow(ClusterError):
+    """A command was not done in time, and was ended."""
+
+
 def passes_by_itself(error: BaseException) -> bool:
     """Whether the same command may work in a moment: by what it said, never by hope."""
     return isinstance(error, CommandFailed) and _TRANSIENT.search(error.text) is not None
@@ -61,7 +65,8 @@ class Commands:
 
         Raises:
             CommandFailed: it ended with another code than 0.
-            ClusterError: it can't be started, or took longer than `seconds`.
+            CommandSlow: it took longer than `seconds`.
+            ClusterError: it can't be started.
         """
         return self.output(what, argv, seconds).out
 
@@ -76,7 +81,7 @@ class Commands:
         except OSError as error:
             raise ClusterError(f"{what}: {words[0]} can't be run: {error}") from error
         except subprocess.TimeoutExpired as error:
-            raise ClusterError(f"{what}: `{' '.join(words)}` was not done in {seconds:g} s, and was ended") from error
+            raise CommandSlow(f"{what}: `{' '.join(words)}` was not done in {seconds:g} s, and was ended") from error
         if output.code:
             raise CommandFailed(what, words, output.code, output.text)
         return output
