@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from raykueue.clusters.kind.commands import CommandFailed, CommandSlow
-from raykueue.clusters.kind.config import config, fake_gpus, workers
+from raykueue.clusters.kind.config import config, control_plane, fake_gpus, workers
 from raykueue.clusters.kind.images import Images
 from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_secret
@@ -82,9 +82,10 @@ class Bootstrap:
 
         return save
 
-    def loader(self, reference: str) -> Callable[[], None]:
-        """The step that loads an archive into the workers, which is where pods of ours run."""
-        return lambda: self._images.load(reference, self._archives[reference], self._driver, workers(self._name))
+    def loader(self, reference: str, *, controller: bool) -> Callable[[], None]:
+        """The step that loads an archive where it runs: a controller on the control plane, pods of tests on workers."""
+        nodes = [control_plane(self._name)] if controller else workers(self._name)
+        return lambda: self._images.load(reference, self._archives[reference], self._driver, nodes)
 
     @property
     def _api(self) -> Api:

@@ -189,10 +189,13 @@ class KindCluster:
             "webhooks": Step(lambda: bootstrap.apply(webhooks), ["api"]),
             "gpus": Step(bootstrap.claim_gpus, ["nodes"]),
         }
+        controllers = {image for spec in components for image in images_of(spec)}
         before = "api"  # one after the other, those that are needed first at the front: they share disk and CPU
         for reference in self._ingredients.images:
             steps[f"archive {reference}"] = Step(bootstrap.saver(reference))
-            steps[f"load {reference}"] = Step(bootstrap.loader(reference), [f"archive {reference}", before])
+            steps[f"load {reference}"] = Step(
+                bootstrap.loader(reference, controller=reference in controllers), [f"archive {reference}", before]
+            )
             before = f"load {reference}"
         for spec in components:
             loads = [f"load {image}" for image in images_of(spec) if f"load {image}" in steps]

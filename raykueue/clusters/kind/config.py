@@ -28,6 +28,11 @@ def config(name: str) -> str:
     return str(yaml.safe_dump(document, sort_keys=False))
 
 
+def control_plane(name: str) -> str:
+    """The node that runs controllers, by the name that kind gives it."""
+    return f"{name}-control-plane"
+
+
 def workers(name: str) -> list[str]:
     """The nodes that run pods of ours, by the names that kind gives them."""
     return [f"{name}-worker{'' if number == 1 else number}" for number in range(1, WORKERS + 1)]

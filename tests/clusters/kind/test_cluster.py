@@ -85,7 +85,7 @@ def test_everything_is_done_and_a_component_starts_after_its_image_is_there(
     assert begins["kueue"] >= max(ends["load kueue:1"], ends["crds"], ends["objects"], ends["webhooks"])
     assert begins["load ray:1"] >= ends["load kuberay:1"], "what is needed first is loaded first"
     loads = [call for call in tools.calls if call[1] == "load"]
-    assert {call[-1] for call in loads} == {"raykueue-dev-worker,raykueue-dev-worker2"}
+    assert {call[-1] for call in loads} == {"raykueue-dev-worker,raykueue-dev-worker2", "raykueue-dev-control-plane"}
     folder = ClusterFolder.named("dev")
     assert made_by(folder) == "kind"
     assert isinstance(cluster, Faults)
