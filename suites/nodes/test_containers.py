@@ -17,8 +17,9 @@ def test_an_image_that_can_not_be_pulled_holds_quota_until_the_deadline(queue, s
     assert queue.booked == {}
 
 
-def test_a_head_that_runs_out_of_memory(queue, submit, sabotage):
-    """A RayJob whose head is killed for its memory."""
+def test_the_books_are_right_after_a_head_ran_out_of_memory(queue, submit, sabotage):
+    """When the head of a running RayJob is killed for its memory, Kueue books what the job is charged, and no more."""
     job = submit("rayjob-head-only.yaml").until(Running)
     sabotage.exhaust_memory(job)
     job.until_said("OOMKilled")
+    assert queue.booked == job.charged
