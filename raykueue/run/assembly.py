@@ -161,7 +161,8 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         kind=tools["kind"],
         kubectl=tools["kubectl"],
         node_image=node_image or versions.node_image(pair),
-        images=(),
+        control_plane_images=(),
+        worker_images=(f"{RAY_IMAGE}:{versions.ray_version(pair)}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
@@ -174,9 +175,8 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         kueue_image=versions.image("kueue", pair),
         kuberay_image=versions.image("kuberay", pair),
     )
-    needed = [image for spec in bare.components() for image in images_of(spec)]
-    ray = f"{RAY_IMAGE}:{versions.ray_version(pair)}"
-    return replace(bare, ingredients=replace(ingredients, images=(*dict.fromkeys(needed), ray)))
+    needed = dict.fromkeys(image for spec in bare.components() for image in images_of(spec))
+    return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
 
 
 def _rendered(toolchain: Toolchain, pair: Pair) -> dict[str, Rendered]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from raykueue.clusters.kind.commands import CommandFailed, CommandSlow
-from raykueue.clusters.kind.config import config, control_plane, fake_gpus, workers
+from raykueue.clusters.kind.config import config, fake_gpus, workers
 from raykueue.clusters.kind.images import Images
 from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_secret
@@ -82,9 +82,8 @@ class Bootstrap:
 
         return save
 
-    def loader(self, reference: str, *, controller: bool) -> Callable[[], None]:
-        """The step that loads an archive where it runs: a controller on the control plane, pods of tests on workers."""
-        nodes = [control_plane(self._name)] if controller else workers(self._name)
+    def loader(self, reference: str, nodes: Sequence[str]) -> Callable[[], None]:
+        """The step that loads an archive into the nodes that run its image, and no others."""
         return lambda: self._images.load(reference, self._archives[reference], self._driver, nodes)
 
     @property

@@ -18,6 +18,7 @@ from raykueue.clusters.graph import Step
 from raykueue.clusters.kind import preflight
 from raykueue.clusters.kind.bootstrap import Bootstrap
 from raykueue.clusters.kind.commands import Commands, environment
+from raykueue.clusters.kind.config import control_plane, workers
 from raykueue.clusters.kind.docker import Docker
 from raykueue.clusters.kind.driver import check_extra, kind_cluster
 from raykueue.clusters.kind.images import Images
@@ -189,13 +190,15 @@ class KindCluster:
             "webhooks": Step(lambda: bootstrap.apply(webhooks), ["api"]),
             "gpus": Step(bootstrap.claim_gpus, ["nodes"]),
         }
-        controllers = {image for spec in components for image in images_of(spec)}
+        made, control_plane_only, all_workers = self._ingredients, [control_plane(self._nodes)], workers(self._nodes)
+        homes = dict.fromkeys(made.worker_images, all_workers) | dict.fromkeys(
+            made.control_plane_images, control_plane_only
+        )
         before = "api"  # one after the other, those that are needed first at the front: they share disk and CPU
-        for reference in self._ingredients.images:
+        for reference in (*made.control_plane_images, *made.worker_images):
             steps[f"archive {reference}"] = Step(bootstrap.saver(reference))
-            steps[f"load {reference}"] = Step(
-                bootstrap.loader(reference, controller=reference in controllers), [f"archive {reference}", before]
-            )
+            loader = bootstrap.loader(reference, homes[reference])
+            steps[f"load {reference}"] = Step(loader, [f"archive {reference}", before])
             before = f"load {reference}"
         for spec in components:
             loads = [f"load {image}" for image in images_of(spec) if f"load {image}" in steps]

@@ -29,7 +29,7 @@ def config(name: str) -> str:
 
 
 def control_plane(name: str) -> str:
-    """The node that runs controllers, by the name that kind gives it."""
+    """The node that runs the control plane and the controllers, by the name that kind gives it."""
     return f"{name}-control-plane"
 
 

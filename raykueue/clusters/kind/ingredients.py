@@ -22,8 +22,10 @@ class Ingredients:
     kind: Path
     kubectl: Path
     node_image: str
-    images: Sequence[str]
-    """References of what runs in it, those that are needed first at the front."""
+    control_plane_images: Sequence[str]
+    """References of what runs beside the control plane: the controllers."""
+    worker_images: Sequence[str]
+    """References of what runs on the workers: Ray."""
     archives: Path
     """The folder in which archives of images are kept."""
 

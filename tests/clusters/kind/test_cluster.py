@@ -66,8 +66,8 @@ def made(tools: Tools, tmp_path: Path) -> Ingredients:
     tools.answer("info", out=ROOMY)
     tools.answer("inspect", out="sha256:0123456789abcdef")
     tools.answer("save", makes="--output")
-    images = ["kueue:1", "kuberay:1", "ray:1"]
-    return Ingredients(tools.folder / "kind", tools.folder / "kubectl", "node:1", images, tmp_path / "archives")
+    controllers, archives = ["kueue:1", "kuberay:1"], tmp_path / "archives"
+    return Ingredients(tools.folder / "kind", tools.folder / "kubectl", "node:1", controllers, ["ray:1"], archives)
 
 
 PARTS = [spec("kueue", "kueue:1"), spec("kuberay", "kuberay:1")]
@@ -84,8 +84,12 @@ def test_everything_is_done_and_a_component_starts_after_its_image_is_there(
     begins = {timing.name: timing.begin for timing in cluster.timings}
     assert begins["kueue"] >= max(ends["load kueue:1"], ends["crds"], ends["objects"], ends["webhooks"])
     assert begins["load ray:1"] >= ends["load kuberay:1"], "what is needed first is loaded first"
-    loads = [call for call in tools.calls if call[1] == "load"]
-    assert {call[-1] for call in loads} == {"raykueue-dev-worker,raykueue-dev-worker2", "raykueue-dev-control-plane"}
+    loads = {Path(call[3]).name.split("-")[0]: call[-1] for call in tools.calls if call[1] == "load"}
+    assert loads == {
+        "kueue": "raykueue-dev-control-plane",
+        "kuberay": "raykueue-dev-control-plane",
+        "ray": "raykueue-dev-worker,raykueue-dev-worker2",
+    }
     folder = ClusterFolder.named("dev")
     assert made_by(folder) == "kind"
     assert isinstance(cluster, Faults)
