@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from raykueue.clusters.embedded.keeping import tail
-from raykueue.clusters.folder import ClusterFolder, clusters, reclaim_dead
+from raykueue.clusters.folder import ClusterFolder, clusters, made_by, reclaim_dead
 from raykueue.clusters.kind.ingredients import node_prefix
 from raykueue.clusters.standing import Standing
 from raykueue.errors import EXIT_OK, ClusterError, ClusterLocked, UsageError
@@ -35,6 +35,7 @@ _UP = """\
 examples:
   raykueue up                                    the default pair, as cluster "default"
   raykueue up old --kueue 0.16.2                 another release, as cluster "old"
+  raykueue up real --cluster kind                real nodes in the local Docker, and real Ray
   export KUBECONFIG=$(raykueue up --kubeconfig)  only the path on standard output, also if it was up already
 
 It stays up until `raykueue down`, whatever becomes of this terminal. The first start builds what is missing.
@@ -99,6 +100,8 @@ def _up(arguments: argparse.Namespace) -> int:
     pair = versions.pair(arguments.kueue, arguments.kuberay, arguments.kubernetes)
     folder = ClusterFolder.named(arguments.name)
     reclaim_dead()  # what a cluster of this name has left must be gone before its new lock is taken
+    if folder.alive() and folder.about and made_by(folder) != options.cluster:
+        raise UsageError(f"cluster {folder.name} is up, of --cluster {made_by(folder)}: give yours another name")
     if _is_up(folder, pair):
         return _tell_up(folder, arguments, "was up already")
     with folder.locked("raykueue up"):
@@ -149,6 +152,7 @@ def _tell_up(folder: ClusterFolder, arguments: argparse.Namespace, how: str, liv
         return EXIT_OK
     named = "" if folder.name == DEFAULT_CLUSTER else f" {folder.name}"
     reuse = "" if folder.name == DEFAULT_CLUSTER else f"={folder.name}"
+    what_kueue_says = "what Kueue says" + ("" if folder.removals() else f"; all logs are in {folder.path}")
     print(f"cluster {folder.name} {how}: {_pair(standing)}")
     if live is not None:
         print("  " + ", ".join(f"{what} {seconds:.1f} s" for what, seconds in live.seconds.items()))
@@ -156,7 +160,7 @@ def _tell_up(folder: ClusterFolder, arguments: argparse.Namespace, how: str, liv
     print(f"  export KUBECONFIG={standing.kubeconfig}")
     for command, meaning in (
         (f"pytest --reuse-cluster{reuse}", "runs the suites on it"),
-        (f"raykueue logs kueue{named}", f"what Kueue says; all logs are in {folder.path}"),
+        (f"raykueue logs kueue{named}", what_kueue_says),
         (f"raykueue down{named}", "ends it"),
     ):
         print(f"  {command:28}  # {meaning}")
