@@ -21,6 +21,7 @@ from raykueue.kube.access import load_access
 from raykueue.kube.apply import apply
 from raykueue.kube.client import Api
 from raykueue.kube.crds import wait_served
+from raykueue.kube.waiting import Objects, until
 
 API_SECONDS = 300.0
 """Nodes and control plane on a full machine; idle, 15 to 20 s."""
@@ -28,6 +29,7 @@ SERVED_SECONDS = 60.0
 _ASK_SECONDS = 1.0
 """Between two looks whether kubeadm has written the administrator's kubeconfig: it tells nobody."""
 _POLL_SECONDS = 0.1
+_DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 
 class Bootstrap:
@@ -74,6 +76,25 @@ class Bootstrap:
         for node in workers(self._name):
             self._api.merge(f"/api/v1/nodes/{node}/status", fake_gpus())
 
+    def free_cpu(self) -> None:
+        """The network's pods ask for no CPU, so that a worker's is Ray's: a node has as many cores as this machine.
+
+        As soon as kind has installed it, which is before there are workers. kube-proxy asks for none.
+        """
+
+        def installed(found: Objects) -> list[dict[str, Any]] | None:
+            return [one for name, one in found.items() if name != "kube-proxy"] or None
+
+        try:
+            networks = until(load_access(self._kubeconfig), _DAEMON_SETS, installed, API_SECONDS, look=self._look)
+        except TimeoutError:
+            raise ClusterError(f"{self._name} has no network after {API_SECONDS:.0f} s: no DaemonSet of it") from None
+        for network in networks:
+            containers = network["spec"]["template"]["spec"]["containers"]
+            if without_cpu_requests(containers):
+                patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+                self._api.merge(f"{_DAEMON_SETS}/{network['metadata']['name']}", patch)
+
     def saver(self, reference: str) -> Callable[[], None]:
         """The step that makes an image's archive."""
 
@@ -109,6 +130,17 @@ class Bootstrap:
             if time.monotonic() > deadline:
                 raise ClusterError(f"custom kinds of {self._name} are not served after {SERVED_SECONDS:.0f} s")
             time.sleep(_POLL_SECONDS)
+
+
+def without_cpu_requests(containers: Sequence[dict[str, Any]]) -> bool:
+    """Takes what containers ask of CPU away; returns whether there was any. What they may use at most stays."""
+    changed = False
+    for container in containers:
+        requests = container.get("resources", {}).get("requests", {})
+        if "cpu" in requests:
+            requests["cpu"] = "0"  # not without: a limit would become the request
+            changed = True
+    return changed
 
 
 def plain_kubeconfig(text: str, path: Path) -> None:

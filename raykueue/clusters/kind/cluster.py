@@ -188,6 +188,7 @@ class KindCluster:
             "crds": Step(lambda: bootstrap.establish(crds), ["api"]),
             "objects": Step(lambda: bootstrap.apply(objects), ["api"]),
             "webhooks": Step(lambda: bootstrap.apply(webhooks), ["api"]),
+            "network": Step(bootstrap.free_cpu, ["api"]),
             "gpus": Step(bootstrap.claim_gpus, ["nodes"]),
         }
         made, control_plane_only, all_workers = self._ingredients, [control_plane(self._nodes)], workers(self._nodes)

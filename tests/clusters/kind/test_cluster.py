@@ -56,7 +56,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the steps did that need an API server, in order."""
     Played.done = []
     monkeypatch.setattr(cluster_module, "Deployments", Played)
-    for name in ("wait_api", "establish", "apply", "claim_gpus"):
+    for name in ("wait_api", "establish", "apply", "claim_gpus", "free_cpu"):
         monkeypatch.setattr(Bootstrap, name, lambda *_, name=name: Played.done.append(name))
     return Played.done
 
