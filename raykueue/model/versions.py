@@ -97,6 +97,14 @@ class Versions:
     default: Pair
     companions: Mapping[str, str]
     """The products that go with every pair: {"etcd": "3.6.8", "kwok": "0.8.0"}."""
+    kind: Mapping[str, str]
+    """The products that only kind clusters need: {"kind": "0.33.0", …}."""
+    node_images: Mapping[str, str]
+    """Kubernetes version → reference of kind's node image, by digest."""
+    ray: Mapping[str, str]
+    """KubeRay version → the version of Ray that its samples name."""
+    images: Mapping[str, str]
+    """Product → name of the image that its releases are published under, where its manifests name another one."""
 
     def pair(self, kueue: str | None = None, kuberay: str | None = None, kubernetes: str | None = None) -> Pair:
         """The pair of these versions; what is not named is taken from the default pair.
@@ -129,8 +137,29 @@ class Versions:
 
     def release_for(self, product: str, pair: Pair) -> Release:
         """The release of a product that runs with this pair."""
-        version = self.companions.get(product) or pair.versions().get(product, "")
+        version = self.companions.get(product) or self.kind.get(product) or pair.versions().get(product, "")
         return self.release(product, version)
+
+    def node_image(self, pair: Pair) -> str:
+        """The upstream node image that a kind cluster of this pair is made from: `kindest/node:v…@sha256:…`.
+
+        Raises:
+            UsageError: none is recorded for the Kubernetes version.
+        """
+        return _recorded(self.node_images, "node_image", "kubernetes", pair.kubernetes)
+
+    def ray_version(self, pair: Pair) -> str:
+        """The version of Ray that real clusters of this pair run.
+
+        Raises:
+            UsageError: none is recorded for the KubeRay version.
+        """
+        return _recorded(self.ray, "ray", "kuberay", pair.kuberay)
+
+    def image(self, product: str, pair: Pair) -> str:
+        """The image of the product's release; empty if the manifests of the release name it themselves."""
+        name = self.images.get(product, "")
+        return f"{name}:{self.release_for(product, pair).tag}" if name else ""
 
     def digest(self, pair: Pair) -> str:
         """sha256 (hex) over all that determines what runs for this pair: the key of caches made with it."""
@@ -167,7 +196,7 @@ def _read(data: Mapping[str, Any]) -> Versions:
     for release in releases:
         if not release.checksum.startswith("h1:"):
             raise UsageError(f"{release}: sum {release.checksum!r}: expected h1:…, from go mod download -json")
-    default = data["default"]
+    default, kind = data["default"], data.get("kind", {})
     pairs = tuple(_pair(entry, default) for entry in data["pairs"])
     chosen = Pair(*(default[product] for product in PAIRED))
     versions = Versions(
@@ -178,11 +207,27 @@ def _read(data: Mapping[str, Any]) -> Versions:
         pairs=pairs,
         default=next((pair for pair in pairs if pair.versions() == chosen.versions()), chosen),
         companions={product: version for product, version in default.items() if product not in PAIRED},
+        kind=kind,
+        node_images=_details(data, "kubernetes", "node_image"),
+        ray=_details(data, "kuberay", "ray"),
+        images={product: content["image"] for product, content in data["products"].items() if "image" in content},
     )
     for pair in (*pairs, versions.default):
-        for product in (*PAIRED, *versions.companions):
+        for product in (*PAIRED, *versions.companions, *versions.kind):
             versions.release_for(product, pair)
     return versions
+
+
+def _details(data: Mapping[str, Any], product: str, key: str) -> dict[str, str]:
+    releases = data["products"][product]["releases"]
+    return {version: details[key] for version, details in releases.items() if key in details}
+
+
+def _recorded(values: Mapping[str, str], key: str, product: str, version: str) -> str:
+    if version not in values:
+        known = ", ".join(sorted(values, key=Version.parse)) or "none"
+        raise UsageError(f"{product} {version} has no {key} in versions.toml; it is recorded for: {known}")
+    return values[version]
 
 
 def _pair(entry: Mapping[str, str], default: Mapping[str, str]) -> Pair:

@@ -58,6 +58,7 @@ def markdown(report: LoadedReport) -> str:
         *_section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
         *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
         *_section("Notes", _notes(records), str, _NOTES_LIMIT),
+        *_section("Replaced in manifests", _replaced(records), str, _NOTES_LIMIT),
         *_handovers(records),
         *_costs(records),
         "## Where the time went\n\n",
@@ -143,6 +144,12 @@ def _known(report: LoadedReport) -> Iterator[str]:
 def _notes(records: Iterable[Record]) -> Iterator[str]:
     for note in dict.fromkeys(one_line(note, 2000) for record in records for note in record.notes):
         yield f"* Note: {inline(note)}\n"
+
+
+def _replaced(records: Iterable[Record]) -> Iterator[str]:
+    """Each once: most tests submit the same few manifests."""
+    for one in dict.fromkeys(one for record in records for one in record.replaced):
+        yield f"* {code(one.field)}: {code(one.manifest)} became {code(one.cluster)}\n"
 
 
 def _handovers(records: Iterable[Record]) -> Iterator[str]:
