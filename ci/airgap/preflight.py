@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, str] = {
 }
 """Command → the Debian package that brings it."""
 GIGABYTES = 12.0
-"""Of disk: the cache takes about 3, the daemon's images 3, a cluster of three nodes 6 more."""
+"""Of disk: the cache takes 3.5, the daemon's images 1.7, a cluster of three nodes about 6 more."""
 
 
 def packages_missing(commands: Mapping[str, str] = COMMANDS) -> list[str]:
