@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from raykueue.audit.handovers import HandOver
-from raykueue.audit.scope import Scope
 from raykueue.model.findings import Finding
-from tests.audit.journals import NAMESPACE, Job, Journal, Pod, Queue
-
-SCOPE = Scope(frozenset({NAMESPACE}), frozenset({"cq", "a", "b"}))
+from tests.audit.handed import SCOPE, gone, handed_over, preempt, running
+from tests.audit.journals import NAMESPACE, Job, Journal
 
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
@@ -21,34 +16,6 @@ def only(findings: list[Finding]) -> Finding:
     assert len(findings) == 1, [f.text for f in findings]
     assert (findings[0].rule, findings[0].klass) == ("no-overlap", "hazard")
     return findings[0]
-
-
-def running(j: Journal, name: str, queue: Queue, **settings: Any) -> tuple[Job, list[Pod]]:
-    a = j.at(-20).job(name, queue, **settings)
-    a.workload.admit()
-    pods = a.start()
-    a.state("Running", "RUNNING")
-    return a, pods
-
-
-def preempt(a: Job) -> None:
-    """Wev, J.s=T, C-, J:Suspended, W-."""
-    a.workload.evict()
-    a.suspend(True)
-    a.stop_cluster()
-    a.state("Suspended")
-    a.workload.release()
-
-
-def gone(pods: list[Pod]) -> None:
-    for pod in pods:
-        pod.gone()
-
-
-def handed_over(j: Journal, until: float) -> HandOver:
-    (one,) = j.ledger(until).handovers(SCOPE)
-    assert j.ledger(until, stepwise=True).handovers(SCOPE) == [one]
-    return one
 
 
 def f1(j: Journal) -> tuple[Job, Job]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -178,3 +179,15 @@ def recorder(
         thread.join(20)
     if failure:
         raise failure[0]
+
+
+def soon() -> float:
+    return time.monotonic() + 10
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """For states of the recorder's thread that no event tells."""
+    deadline = soon()
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        threading.Event().wait(0.002)

@@ -1,0 +1,24 @@
+"""Components that do no harm, and what a keeper's state says of them."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import psutil
+
+from raykueue.clusters.embedded.folder import ClusterFolder
+from raykueue.clusters.embedded.keeping import Keeping
+from tests.clusters.processes import sleeper
+
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def start(keeping: Keeping, name: str, argv: list[str] | None = None) -> psutil.Process:
+    """Starts a component that sleeps, unless it is told otherwise."""
+    return psutil.Process(keeping.start(name, argv or sleeper(), ENV, keeping.folder))
+
+
+def state(folder: ClusterFolder) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = json.loads((folder.path / "state.json").read_text())
+    return found
