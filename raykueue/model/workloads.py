@@ -12,7 +12,18 @@ from typing import Any
 
 from raykueue.model.events import Object
 from raykueue.model.quantities import amounts, scale
-from raykueue.model.views import ELASTIC, JOB_UID, REPLACES, annotation, controller, is_true, labels, spec, status
+from raykueue.model.views import (
+    ELASTIC,
+    JOB_UID,
+    REPLACES,
+    annotation,
+    condition,
+    controller,
+    is_true,
+    labels,
+    spec,
+    status,
+)
 
 FINISHED = "Finished"
 ADMITTED = "Admitted"
@@ -59,6 +70,18 @@ def holds(workload: Object) -> bool:
         and not is_true(workload, FINISHED)
         and active(workload)
     )
+
+
+def set_aside(workload: Object) -> bool:
+    """It holds no quota, and Kueue will give it none: it is finished, inactive, or on hold.
+
+    Source: IsOnHold and IsAdmissible, kueue pkg/workload/workload.go:1250,1279@v0.19.2.
+    """
+    if holds(workload):
+        return False
+    reserved = condition(workload, QUOTA_RESERVED)
+    on_hold = reserved is not None and reserved["status"] == "False" and reserved.get("reason") == "OnHold"
+    return is_true(workload, FINISHED) or not active(workload) or on_hold
 
 
 def active(workload: Object) -> bool:

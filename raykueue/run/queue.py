@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from raykueue.errors import InfraError, UsageError
+from raykueue.errors import InfraError, UsageError, WaitFailed
 from raykueue.model.events import Object
 from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
-from raykueue.model.views import condition, status, uid
-from raykueue.model.workloads import Charge, charge, holds
+from raykueue.model.views import condition, name, status, uid
+from raykueue.model.workloads import QUOTA_RESERVED, Charge, charge, holds, set_aside
 from raykueue.run.feed import Feed
 from raykueue.run.resources import Resources
 from raykueue.run.timeouts import DEFAULT, Timeouts
@@ -112,6 +112,24 @@ class Queue:
             found = self.feed.object("ClusterQueue", "", self.name)
             seen = condition(found, "Active") if found is not None else None
             raise InfraError(f"ClusterQueue {self.name}: expected to become Active, last seen {seen}; see Kueue's log")
+        return self
+
+    def until_set_aside(self) -> Queue:
+        """Waits until Kueue has set aside every Workload that it was given: none holds quota, and none will.
+
+        Raises:
+            WaitFailed: one still holds quota, or may be admitted yet.
+        """
+
+        def look(feed: Feed) -> bool | None:
+            return True if all(set_aside(workload) for workload in feed.objects("Workload")) else None
+
+        if not self._wait(look, self.timeouts.state):
+            left = [workload for workload in self.feed.objects("Workload") if not set_aside(workload)]
+            seen = "; ".join(f"Workload {name(one)}: {condition(one, QUOTA_RESERVED) or 'pending'}" for one in left)
+            raise WaitFailed(
+                f"ClusterQueue {self.name}: expected that Kueue sets aside all it was given, last seen {seen}"
+            )
         return self
 
     def _published(self, read: Callable[[Booked], Resources], *, admitted: bool) -> Resources:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from raykueue.errors import InfraError, UsageError
+from raykueue.errors import InfraError, UsageError, WaitFailed
 from raykueue.run.queue import Queue
 from raykueue.run.timeouts import Timeouts
 from tests.run.feeds import NAMESPACE, FakeFeed, admission, conditions
@@ -149,3 +149,38 @@ def test_a_queue_that_is_gone_is_told_at_once() -> None:
     feed.delete("ClusterQueue", "queue")
     with pytest.raises(InfraError, match="ClusterQueue queue is not there"):
         _ = queue_in(feed).booked
+
+
+def test_a_workload_that_is_admitted_first_and_then_put_on_hold_is_waited_for() -> None:
+    feed = FakeFeed()
+    publish(feed, "0", reservingWorkloads=0)
+    feed.workload(QuotaReserved="False Pending")
+
+    def admit_and_hold() -> None:
+        admit(feed, "2")
+        publish(feed, "2", reservingWorkloads=1)
+        feed.workload(QuotaReserved="False OnHold")
+        publish(feed, "0", reservingWorkloads=0)
+
+    kueue = later(feed, admit_and_hold)
+    assert queue_in(feed).until_set_aside().booked == {}
+    kueue.join()
+
+
+@pytest.mark.parametrize("state", [{"Finished": "True"}, {"QuotaReserved": "False OnHold"}])
+def test_what_kueue_has_set_aside_is_not_waited_for(state: dict[str, str]) -> None:
+    feed = FakeFeed()
+    publish(feed, "0")
+    feed.workload(**state)
+    assert queue_in(feed, state=0.01).until_set_aside().name == "queue"
+
+
+@pytest.mark.parametrize("admitted", [True, False], ids=["admitted", "pending"])
+def test_what_kueue_never_sets_aside_is_named(admitted: bool) -> None:
+    feed = FakeFeed()
+    publish(feed, "0")
+    feed.workload()
+    if admitted:
+        admit(feed, "2")
+    with pytest.raises(WaitFailed, match=r"ClusterQueue queue: expected .* last seen Workload workload: "):
+        queue_in(feed, state=0.01).until_set_aside()
