@@ -116,6 +116,8 @@ def _contradiction(pair: Pair, ran: Ran, report: LoadedReport, plan: Plan) -> st
         return f"its report is of profile {run.facts.profile}, not {plan.profile}"
     if run.facts.commit != plan.commit:
         return f"its report is by the suite at {run.facts.commit or 'no commit'}, the matrix at {plan.commit}"
+    if run.facts.drift:
+        return f"what ran was not what was pinned: {run.facts.drift[0]}"
     if ran.code != run.exit_code:
         return f"its process ended with {ran.code}, its report says {run.exit_code}"
     return ""

@@ -37,6 +37,8 @@ class RunFacts:
     suite_version: str = ""
     commit: str = ""
     """Of the suite's own repository, `-dirty` if it was changed; empty if unknown."""
+    drift: tuple[str, ...] = ()
+    """How what ran differs from what was pinned, a sentence each: then the verdict is about something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class RunInfo:
         body = {"format": _FORMAT} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         body |= dataclasses.asdict(body.pop("facts"))
         body |= {"pair": dict(self.pair), "counts": dict(self.counts), "files": dict(self.files)}
+        body["drift"] = list(self.facts.drift)
         _check(body)
         return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
@@ -87,6 +90,7 @@ class RunInfo:
             raise ReportError(f"run.json is not JSON: {error}") from error
         _check(body)
         body.pop("format")
+        body["drift"] = tuple(body.get("drift", ()))
         facts = RunFacts(**{f.name: body.pop(f.name) for f in dataclasses.fields(RunFacts)})
         return cls(facts=facts, **body)
 

@@ -54,6 +54,7 @@ def markdown(report: LoadedReport) -> str:
         f"# {HEADLINES[run.exit_code]}: {inline(headline(report))}\n\n",
         f"{inline(pair_line(run))}  \n{inline(setting_line(run))}  \n{run.started}\n\n",
         *_counts(report),
+        *_section("What ran was not what was pinned", run.facts.drift, lambda one: f"* {inline(one)}\n", _NOTES_LIMIT),
         *_section("Failures", [r for r in records if r.verdict in DEFECTS], _defect, _DEFECTS_LIMIT),
         *_section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
         *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),

@@ -7,6 +7,7 @@ import dataclasses
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
-from raykueue.run.assembly import Assembly, assemble, ray_socket
+from raykueue.run.assembly import CONTROLLERS, Assembly, assemble, ray_socket
 from raykueue.run.canary import Canary
+from raykueue.run.detected import detect
+from raykueue.run.drift import drift, refusal
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
@@ -42,6 +45,8 @@ class LiveCluster:
     reused: bool
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went until here."""
+    drift: list[str] = field(default_factory=list)
+    """How what runs differs from what was pinned: only with --allow-drift can there be anything."""
     _in_force: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Component to its part of the settings; empty while it is not known, after a start that failed."""
 
@@ -170,6 +175,9 @@ class LiveRun:
             stack.callback(live.end)
             live.cluster.watch(on_death)
             began = time.monotonic()
+            beside = ThreadPoolExecutor(1)
+            comparing = beside.submit(_differences, live, versions)
+            beside.shutdown(wait=False)
             recorder = start_recorder(folder, _recorder_config(live))
             stack.callback(recorder.stop)
             recording = Recording(recorder.socket)
@@ -179,6 +187,10 @@ class LiveRun:
             if live.reused:
                 stack.callback(canary.remove)
             live.seconds["recorder"] = time.monotonic() - began
+            live.drift = comparing.result()
+            if live.drift and not options.allow_drift:
+                raise refusal(live.drift)
+            live.seconds["compared with versions.toml"] = time.monotonic() - began - live.seconds["recorder"]
             return cls(live, recorder, recording, canary, stack.pop_all())
 
     def close(self) -> None:
@@ -194,6 +206,11 @@ class LiveRun:
             "recorder": str(self.recorder.socket),
             "ray": str(self.live.ray_socket),
         }
+
+
+def _differences(live: LiveCluster, versions: Versions) -> list[str]:
+    detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
+    return drift(detected, live.pair, versions, live.assembly.crds())
 
 
 def _recorder_config(live: LiveCluster) -> RecorderConfig:

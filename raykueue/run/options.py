@@ -33,6 +33,8 @@ class RunOptions:
     """Name of a cluster that was left up."""
     report_dir: Path = Path("reports")
     profile: str = "core"
+    allow_drift: bool = False
+    """Test what runs even if it is not what was pinned."""
 
     def checked(self) -> RunOptions:
         """Itself.
