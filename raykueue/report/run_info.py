@@ -17,7 +17,8 @@ from raykueue.report.errors import ReportError
 from raykueue.report.record import Record
 
 _VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("run.schema.json").read_text("utf-8")))
-_FORMAT = 1
+FORMAT = 1
+"""Of run.json. Other versions are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class RunInfo:
         Raises:
             ReportError: a value breaks run.schema.json.
         """
-        body = {"format": _FORMAT} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        body = {"format": FORMAT} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         body |= dataclasses.asdict(body.pop("facts"))
         body |= {"pair": dict(self.pair), "counts": dict(self.counts), "files": dict(self.files)}
         body["drift"] = list(self.facts.drift)
