@@ -100,6 +100,8 @@ class Versions:
     """The products that go with every pair: {"etcd": "3.6.8", "kwok": "0.8.0"}."""
     kind: Mapping[str, str]
     """The products that only kind clusters need: {"kind": "0.33.0", …}."""
+    lint: Mapping[str, str]
+    """What checks this repository itself: {"actionlint": "1.7.12"}."""
     node_images: Mapping[str, str]
     """Kubernetes version → reference of kind's node image, by digest."""
     ray: Mapping[str, str]
@@ -138,8 +140,8 @@ class Versions:
 
     def release_for(self, product: str, pair: Pair) -> Release:
         """The release of a product that runs with this pair."""
-        version = self.companions.get(product) or self.kind.get(product) or pair.versions().get(product, "")
-        return self.release(product, version)
+        fixed = {**self.companions, **self.kind, **self.lint}
+        return self.release(product, fixed.get(product) or pair.versions().get(product, ""))
 
     def node_image(self, pair: Pair) -> str:
         """The upstream node image that a kind cluster of this pair is made from: `kindest/node:v…@sha256:…`.
@@ -192,7 +194,7 @@ def _read(data: Mapping[str, Any]) -> Versions:
     for release in releases:
         if not release.checksum.startswith("h1:"):
             raise UsageError(f"{release}: sum {release.checksum!r}: expected h1:…, from go mod download -json")
-    default, kind = data["default"], data.get("kind", {})
+    default = data["default"]
     named = _details(data, "kueue", "kuberay")
     pairs = _pairs(releases, named, default["kubernetes"])
     chosen = Pair(*(default[product] for product in PAIRED))
@@ -204,12 +206,13 @@ def _read(data: Mapping[str, Any]) -> Versions:
         pairs=pairs,
         default=next((pair for pair in pairs if pair.versions() == chosen.versions()), chosen),
         companions={product: version for product, version in default.items() if product not in PAIRED},
-        kind=kind,
+        kind=data.get("kind", {}),
+        lint=data.get("lint", {}),
         node_images=_details(data, "kubernetes", "node_image"),
         ray=_details(data, "kuberay", "ray"),
         named_by=named,
     )
-    for product in (*PAIRED, *versions.companions, *versions.kind):
+    for product in (*PAIRED, *versions.companions, *versions.kind, *versions.lint):
         versions.release_for(product, versions.default)
     return versions
 

@@ -35,7 +35,7 @@ _EXAMPLES = """\
 examples:
   raykueue gate reports/latest                                 the default gate, on the last run
   raykueue gate shard-1 shard-2 --gate nightly --baseline last-night
-  raykueue gate reports --gate release --pair 0.19.2/1.6.2     Kueue/KubeRay
+  raykueue gate reports --gate release --pair 0.19.2+1.6.2     Kueue + KubeRay
   raykueue gate reports --summary "$GITHUB_STEP_SUMMARY"       Markdown, appended
 
 Exit codes: 0 open; 1 something failed, is unexplained, overdue or has vanished; 3 something is missing, damaged or was
@@ -55,9 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("folders", metavar="REPORT_DIR", nargs="+", type=Path, help="reports, or folders with reports")
     parser.add_argument("--baseline", metavar="DIR", type=Path, help="reports of before, to compare with")
     parser.add_argument("--gate", metavar="NAME", help="one of those in the file of --required (its default)")
-    parser.add_argument(
-        "--pair", metavar="KUEUE/KUBERAY[/KUBERNETES]", action="append", default=[], help="for gates of named pairs"
-    )
+    parser.add_argument("--pair", metavar="KUEUE+KUBERAY", action="append", default=[], help="for gates of named pairs")
     parser.add_argument(
         "--required", metavar="FILE", type=Path, default=_REQUIRED, help=f"what gates require ({_REQUIRED})"
     )
@@ -98,10 +96,12 @@ def _required(path: Path) -> Required:
 
 
 def _pair(text: str, versions: Versions) -> Pair:
-    words = text.split("/")
-    if len(words) not in (2, 3) or not all(words):
-        raise UsageError(f"pair {text!r}: expected KUEUE/KUBERAY or KUEUE/KUBERAY/KUBERNETES, as 0.19.2/1.6.2")
-    return versions.pair(*words)
+    kueue, plus, kuberay = text.partition("+")
+    if not (kueue and plus and kuberay):
+        raise UsageError(
+            f"pair {text!r}: expected KUEUE+KUBERAY, as {versions.default.kueue}+{versions.default.kuberay}"
+        )
+    return versions.pair(kueue, kuberay)
 
 
 def _versions() -> Versions:

@@ -20,6 +20,8 @@ from raykueue.report.reading import load
 from raykueue.report.record import Record
 from raykueue.report.run_info import FORMAT, LoadedReport, RunInfo
 
+MATRIX = "matrix.json"
+"""What `raykueue matrix run` leaves beside the reports of its pairs."""
 _MARKS = frozenset({PLAN, RECORDS, RUN})
 """A folder that has one of these is meant to be a report, even if it is none."""
 
@@ -70,10 +72,13 @@ def gather(folders: Sequence[Path]) -> Evidence:
         if not folder.is_dir():
             refusals.append(Refusal(EXIT_USAGE, str(folder), "there is no such folder"))
             continue
-        found = sorted(_reports_in(folder.resolve()))
+        found = [*_found(folder.resolve())]
         if not found:
             refusals.append(Refusal(EXIT_EMPTY, str(folder), "no report is in it: no run wrote one here"))
         for path in found:
+            if isinstance(path, Refusal):
+                refusals.append(path)
+                continue
             if path in reports:
                 refusals.append(Refusal(EXIT_USAGE, str(path), "it is given twice"))
                 continue
@@ -125,12 +130,33 @@ def _mixed(reports: Sequence[LoadedReport], what: str, values: Sequence[str]) ->
             yield Refusal(EXIT_USAGE, str(report.folder), why)
 
 
-def _reports_in(folder: Path) -> Iterator[Path]:
-    """Folders that are, or were meant to be, reports; `latest` is a link, and links are not followed."""
+def _found(folder: Path) -> Iterator[Path | Refusal]:
+    """Folders that are, or were meant to be, reports; `latest` is a link, and links are not followed.
+
+    Where a matrix ran, those that it counts: a pair that was run again has older reports beside the one that counts.
+    """
     for path, folders, files in os.walk(folder):
+        folders.sort()
         if _MARKS.intersection(files):
             folders.clear()
             yield Path(path)
+        elif MATRIX in files:
+            folders.clear()
+            yield from _of_matrix(Path(path))
+
+
+def _of_matrix(folder: Path) -> Iterator[Path | Refusal]:
+    try:
+        results = json.loads((folder / MATRIX).read_text("utf-8"))["results"]
+        told = [(str(pair), str(ran["report"]), str(ran["reason"])) for pair, ran in results.items()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        yield Refusal(EXIT_INFRA, str(folder / MATRIX), f"it can't be read: {error!r}")
+        return
+    for pair, report, reason in told:
+        if report:
+            yield folder / report
+        if reason or not report:
+            yield Refusal(EXIT_INFRA, str(folder), f"{pair}: {reason or 'it left no report'}")
 
 
 def _read(folder: Path) -> LoadedReport | Refusal:

@@ -116,7 +116,7 @@ class Gate:
                 klass, [pair for pair in versions.pairs if pair.klass == klass]
             )
             if not found:
-                hint = "name it with --pair KUEUE/KUBERAY" if klass == "named" else "versions.toml has none"
+                hint = "name it with --pair KUEUE+KUBERAY" if klass == "named" else "versions.toml has none"
                 raise UsageError(f"gate {self.name} requires a pair ({klass}): {hint}")
             yield from found
 

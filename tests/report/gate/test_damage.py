@@ -163,6 +163,33 @@ def a_report_of_a_release_that_nobody_pinned(report: Path, _: Path) -> Sequence[
     return [report]
 
 
+@wrong(EXIT_INFRA, "it can't be read: JSONDecodeError")
+def a_matrix_whose_file_is_cut_short(report: Path, _: Path) -> Sequence[Path]:
+    (report.parent / "matrix.json").write_text('{"results": {')
+    return [report.parent]
+
+
+@wrong(EXIT_INFRA, "it was ended after 60 minutes")
+def a_matrix_that_does_not_count_a_report(report: Path, _: Path) -> Sequence[Path]:
+    ran = {"report": report.name, "reason": "it was ended after 60 minutes"}
+    (report.parent / "matrix.json").write_text(json.dumps({"results": {"a+b": ran}}))
+    return [report.parent]
+
+
+@wrong(EXIT_INFRA, "a+b: it left no report")
+def a_pair_of_a_matrix_that_left_no_report(report: Path, base: Path) -> Sequence[Path]:
+    (base / "matrix").mkdir()
+    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "", "reason": ""}}}))
+    return [report, base / "matrix"]
+
+
+@wrong(EXIT_INFRA, "there is no report")
+def a_report_of_a_matrix_that_is_gone(_: Path, base: Path) -> Sequence[Path]:
+    (base / "matrix").mkdir()
+    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "x", "reason": ""}}}))
+    return [base / "matrix"]
+
+
 @wrong(EXIT_USAGE, "it is given twice")
 def the_same_report_twice(report: Path, _: Path) -> Sequence[Path]:
     return [report, report]

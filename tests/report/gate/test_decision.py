@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ def test_links_to_reports_are_not_followed_but_may_be_named(tmp_path: Path) -> N
     assert answer(tmp_path).exit_code == answer(tmp_path / "latest").exit_code == EXIT_OK
 
 
+def test_of_a_pair_that_a_matrix_ran_again_the_last_report_counts(tmp_path: Path) -> None:
+    failed = a_record(IDS[0], verdict=Verdict.INFRA, reason="no memory was left")
+    write(tmp_path / "pairs" / "a", [failed])
+    last = write(tmp_path / "pairs" / "a")
+    ran = {"report": str(last.relative_to(tmp_path)), "reason": ""}
+    (tmp_path / "matrix.json").write_text(json.dumps({"results": {"a": ran}}))
+    assert answer(tmp_path).exit_code == EXIT_OK
+
+
 def test_what_is_not_required_may_be_there(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, [a_record("suites/x/test_x.py::test_x")], pair=VERSIONS.pair(kueue="0.10.1", kuberay="1.3.2"))
@@ -68,7 +78,7 @@ def test_named_pairs_are_what_such_a_gate_requires(tmp_path: Path) -> None:
 
 
 def test_a_gate_of_named_pairs_needs_some_and_others_take_none() -> None:
-    with pytest.raises(UsageError, match="--pair KUEUE/KUBERAY"):
+    with pytest.raises(UsageError, match=r"--pair KUEUE\+KUBERAY"):
         decide(question(gate="two"), gather([]))
     with pytest.raises(UsageError, match="--pair is for gates that ask for it"):
         decide(question(named=(VERSIONS.default,)), gather([]))

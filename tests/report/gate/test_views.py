@@ -93,8 +93,8 @@ def test_the_command_exits_as_the_gate_says(tmp_path: Path, required: str) -> No
     ("words", "said"),
     [
         (["--gate", "three"], "gate 'three' is not known"),
-        (["--gate", "two", "--pair", "0.19.2"], "expected KUEUE/KUBERAY"),
-        (["--gate", "two", "--pair", "9.9.9/1.6.2"], "kueue 9.9.9 is not in versions.toml"),
+        (["--gate", "two", "--pair", "0.19.2"], "expected KUEUE+KUBERAY"),
+        (["--gate", "two", "--pair", "9.9.9+1.6.2"], "kueue 9.9.9 is not in versions.toml"),
         (["--required", "nosuch.toml"], "--required names the file"),
     ],
 )
@@ -109,5 +109,5 @@ def test_a_named_pair_is_asked_for_on_the_command_line(
     tmp_path: Path, required: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = write(tmp_path / "reports", pair=VERSIONS.pair(kueue="0.16.2", kuberay="1.5.1"))
-    main(["gate", str(report), required, "--gate=two", "--pair=0.16.2/1.5.1"])
+    main(["gate", str(report), required, "--gate=two", "--pair=0.16.2+1.5.1"])
     assert "no report" not in capsys.readouterr().out
