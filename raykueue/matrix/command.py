@@ -65,7 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Runs the suites on many pairs of versions, and tells what came of all of them.",
     )
     actions = matrix.add_subparsers(title="actions", metavar="ACTION", required=True)
-    pairs = f"{'|'.join(CLASSES)}, or KUEUE+KUBERAY,…"
+    pairs = f"default|{'|'.join(CLASSES)}, or KUEUE+KUBERAY,…"
 
     running = _action(actions, "run", "run the suites on every pair", _RUN)
     running.add_argument("--pairs", metavar="WHICH", help=f"{pairs} (default: all)")

@@ -54,12 +54,14 @@ def choose(said: str, versions: Versions) -> tuple[Pair, ...]:
     """The pairs that `--pairs` names, in the order of versions.toml: newest first.
 
     Args:
-        said: a word out of `CLASSES`, or pairs as KUEUE+KUBERAY with commas between them.
+        said: a word out of `CLASSES`, `default`, or pairs as KUEUE+KUBERAY with commas between them.
         versions: which there are.
 
     Raises:
         UsageError: it names none, or a version that is not there.
     """
+    if said == "default":
+        return (versions.default,)
     if said in CLASSES:
         return tuple(pair for pair in versions.pairs if pair.klass in CLASSES[said])
     named = set()
@@ -67,7 +69,7 @@ def choose(said: str, versions: Versions) -> tuple[Pair, ...]:
         kueue, plus, kuberay = part.strip().partition("+")
         if not (kueue and plus and kuberay):
             raise UsageError(
-                f"--pairs {said}: expected {', '.join(CLASSES)}, or pairs as KUEUE+KUBERAY such as "
+                f"--pairs {said}: expected default, {', '.join(CLASSES)}, or pairs as KUEUE+KUBERAY such as "
                 f"{versions.default.kueue}+{versions.default.kuberay}, with commas between them"
             )
         named.add(versions.pair(kueue=kueue, kuberay=kuberay))

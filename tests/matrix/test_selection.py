@@ -39,7 +39,7 @@ def test_pairs_can_be_named_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("", "expected pinned, supported, all"),
+        ("", "expected default, pinned, supported, all"),
         ("0.19.2", "KUEUE"),
         ("+1.6.2", "KUEUE"),
         ("0.1+1.6.2", "kueue 0.1 is not"),
@@ -64,6 +64,10 @@ def test_github_gets_a_job_for_each_pair_the_pinned_ones_first() -> None:
         "pair": "0.19.2+1.6.2",
         "class": "pinned",
     }
+
+
+def test_the_default_pair_can_be_chosen_by_that_word() -> None:
+    assert choose("default", VERSIONS) == (VERSIONS.default,)
 
 
 def test_github_gets_a_job_for_each_shard_and_none_is_empty() -> None:
