@@ -83,6 +83,6 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         baseline = that_fit(baseline)
         baseline = replace(baseline, refusals=(*baseline.refusals, *comparable(baseline, believed)))
         against += of_refusals(baseline.refusals, "baseline ")
-        found = changes(baseline.cells(), cells)
+        found = () if baseline.refusals else changes(baseline.cells(), cells)
         against += uncovered(found, question.gate.retired, question.today)
     return Decision(question.gate.name, cells, tuple(against), tuple(found), baseline)

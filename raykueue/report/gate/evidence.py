@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE, UsageError
+from raykueue.model.findings import Verdict
 from raykueue.model.versions import Versions
 from raykueue.report.errors import ReportError
 from raykueue.report.files import PLAN, RECORDS, RUN, sha256
@@ -24,6 +25,8 @@ MATRIX = "matrix.json"
 """What `raykueue matrix run` leaves beside the reports of its pairs."""
 _MARKS = frozenset({PLAN, RECORDS, RUN})
 """A folder that has one of these is meant to be a report, even if it is none."""
+
+_JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.KNOWN, Verdict.FIXED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +192,17 @@ def _foreign(report: LoadedReport, versions: Versions, suite: str) -> Refusal | 
         pair = versions.pair(run.pair["kueue"], run.pair["kuberay"], run.pair.get("kubernetes"))
     except UsageError as error:
         return Refusal(EXIT_USAGE, where, str(error))
-    lock = versions.digest(pair)
-    if any(record.phases for record in report.records) and run.facts.lock_digest != lock:
-        seen = run.facts.lock_digest[:12] or "unknown"
-        why = f"what it ran was pinned by another versions.toml (digest {seen}, here {lock[:12]})"
-        return Refusal(EXIT_USAGE, where, why)
-    return None
+    return _other_pins(report, versions.digest(pair))
+
+
+def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
+    seen = report.run.facts.lock_digest
+    if not seen and not any(record.verdict in _JUDGED for record in ran(report.records)):
+        return None  # the cluster did not start; what its records say of that is what matters
+    if seen == lock:
+        return None
+    why = f"what it ran was pinned by another versions.toml (digest {seen[:12] or 'unknown'}, here {lock[:12]})"
+    return Refusal(EXIT_USAGE, str(report.folder), why)
 
 
 def _unfit(report: LoadedReport) -> Refusal | None:

@@ -8,7 +8,7 @@ from raykueue.model.findings import Verdict
 from raykueue.report.gate.changes import Change
 from raykueue.report.gate.decision import WORDS, Decision
 from raykueue.report.gate.judging import Judged, Objection
-from raykueue.report.gate.text import headline, since
+from raykueue.report.gate.text import headline, not_compared, since
 from raykueue.report.summary import LIMIT, code, fit, inline, section
 from raykueue.report.verdict import counts
 from raykueue.report.wording import MEANING, duration, known_ids
@@ -37,8 +37,8 @@ def _objection(objection: Objection) -> str:
 
 
 def _changed(decision: Decision) -> list[str]:
-    if decision.baseline is None:
-        return ["## Since the baseline\n\nNo baseline was given, so nothing was compared.\n\n"]
+    if why := not_compared(decision):
+        return [f"## Since the baseline\n\n{why}\n\n"]
     blocks = section(f"Since the baseline ({inline(since(decision))})", decision.changes, _change, _CHANGES, _WORD)
     return blocks or [f"## Since the baseline ({inline(since(decision))})\n\nNothing changed.\n\n"]
 

@@ -19,8 +19,8 @@ def text(decision: Decision) -> str:
     lines = [f"raykueue: gate {decision.gate}", ""]
     lines += [f"  {judged.cell}: {tally_of(judged)}" for judged in decision.cells]
     lines += _grouped("", [(one.kind, one.where, one.what) for one in decision.objections])
-    if decision.baseline is None:
-        lines += ["", "No baseline was given, so nothing was compared."]
+    if why := not_compared(decision):
+        lines += ["", why]
     else:
         lines += ["", f"Since the baseline ({since(decision)}): {count_of(len(decision.changes), 'change')}"]
         lines += _grouped("  ", [(one.kind, str(one.cell), str(one)) for one in decision.changes])
@@ -38,11 +38,16 @@ def headline(decision: Decision) -> str:
     return f"{word}: {count_of(number, 'test')} on {count_of(len(decision.cells), 'pair')}, {required} required"
 
 
+def not_compared(decision: Decision) -> str:
+    """Why there was nothing to compare with; empty if there was."""
+    if decision.baseline is None:
+        return "No baseline was given, so nothing was compared."
+    return "The baseline was refused, so nothing was compared." if decision.baseline.refusals else ""
+
+
 def since(decision: Decision) -> str:
     """When the baseline ran, and of which commit it is."""
     reports = decision.baseline.reports if decision.baseline is not None else ()
-    if not reports:
-        return "none of it can be read"
     commits = dict.fromkeys(report.run.facts.commit[:9] or "of unknown commit" for report in reports)
     return f"{min(report.run.started for report in reports)}, suite {', '.join(commits)}"
 

@@ -7,6 +7,7 @@ import pytest
 
 from raykueue.errors import EXIT_INFRA, EXIT_OK, EXIT_USAGE
 from raykueue.model.findings import Verdict
+from raykueue.report.gate.text import text
 from raykueue.report.record import Record
 from tests.report.gate.reports import IDS, NOW, REQUIRED, VARYING, VERSIONS, a_record, answer, write
 from tests.report.samples import finding
@@ -114,6 +115,7 @@ def test_a_damaged_baseline_is_told_as_one(tmp_path: Path) -> None:
     decision = answer(write(tmp_path / "now"), baseline=then)
     assert decision.exit_code == EXIT_INFRA
     assert decision.objections[0].where.startswith("baseline ")
+    assert "The baseline was refused, so nothing was compared." in text(decision)
 
 
 def test_a_baseline_that_is_not_there_is_a_wrong_question(tmp_path: Path) -> None:

@@ -248,6 +248,12 @@ def a_run_with_a_problem(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", problems=["the recorder died: signal 9"])]
 
 
+@wrong(EXIT_INFRA, "the cluster did not start")
+def a_cluster_that_did_not_start_so_that_nothing_was_pinned(_: Path, base: Path) -> Sequence[Path]:
+    lost = [a_record(one, verdict=Verdict.INFRA, reason="the cluster did not start") for one in (*IDS, VARYING)]
+    return [write(base / "other", lost, lock_digest="")]
+
+
 @wrong(EXIT_INFRA, "required, and skipped: not today")
 def a_required_test_that_was_skipped(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", _with(IDS[0], verdict=Verdict.SKIPPED, reason="not today"))]
