@@ -196,6 +196,8 @@ def _foreign(report: LoadedReport, versions: Versions, suite: str) -> Refusal | 
 
 
 def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
+    if drift := report.run.facts.drift:
+        return Refusal(EXIT_USAGE, str(report.folder), f"what ran was not what was pinned (--allow-drift): {drift[0]}")
     seen = report.run.facts.lock_digest
     if not seen and not any(record.verdict in _JUDGED for record in ran(report.records)):
         return None  # the cluster did not start; what its records say of that is what matters

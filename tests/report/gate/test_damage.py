@@ -157,6 +157,11 @@ def a_report_that_does_not_say_what_was_pinned(_: Path, base: Path) -> Sequence[
     return [write(base / "other", lock_digest="")]
 
 
+@wrong(EXIT_USAGE, "what ran was not what was pinned (--allow-drift): the webhook's image")
+def a_run_on_something_else_than_what_was_pinned(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", drift=("the webhook's image is another",))]
+
+
 @wrong(EXIT_USAGE, "kueue 0.99.0 is not in versions.toml")
 def a_report_of_a_release_that_nobody_pinned(report: Path, _: Path) -> Sequence[Path]:
     forge(report, pair={**VERSIONS.default.versions(), "kueue": "0.99.0"})
