@@ -10,7 +10,7 @@ conformance:  ## the main job: environment, binaries, embedded cluster, core sui
 test:         ## the project's own tests: lint, types, contracts, unit tests, the smoke profile
 	@ci/test
 
-lint:         ## style, format, types, direction of imports
+lint:         ## style, format, types, direction of imports, workflows
 	@ci/lint
 
 unit:         ## unit tests only: no cluster

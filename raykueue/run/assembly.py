@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,17 +157,18 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         ToolchainError: something can't be built, or is not what was pinned.
         UsageError: no node image, or no Ray, is recorded for the pair.
     """
+    nodes = node_image or versions.node_image(pair)
     tools = toolchain.ensure(pair, ["kind", "kubectl", "kustomize", "kueue-sources", "kuberay-sources"])
     ingredients = Ingredients(
         kind=tools["kind"],
         kubectl=tools["kubectl"],
-        node_image=node_image or versions.node_image(pair),
+        node_image=nodes,
         control_plane_images=(),
         worker_images=(f"{RAY_IMAGE}:{versions.ray_version(pair)}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
-        pair=pair,
+        pair=replace(pair, kubernetes=kubernetes_of(nodes) or pair.kubernetes),
         lock_digest=versions.digest(pair),
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
@@ -177,6 +179,15 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
     )
     needed = dict.fromkeys(image for spec in bare.components() for image in images_of(spec))
     return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
+
+
+def kubernetes_of(node_image: str) -> str:
+    """The version of Kubernetes that a node image has by its tag (`kindest/node:v1.34.11@sha256:…`); empty if none.
+
+    kind publishes images for some patch releases only, so it may be another one than the pair names.
+    """
+    found = re.search(r":v(\d+\.\d+\.\d+)(?:@|$)", node_image)
+    return found[1] if found else ""
 
 
 def _rendered(toolchain: Toolchain, pair: Pair) -> dict[str, Rendered]:

@@ -7,6 +7,7 @@ import dataclasses
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
-from raykueue.run.assembly import Assembly
+from raykueue.run.assembly import CONTROLLERS, Assembly
 from raykueue.run.backends import Backend, Log, backend_of, ray_of
 from raykueue.run.canary import Canary
+from raykueue.run.detected import detect
+from raykueue.run.drift import drift, refusal
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
@@ -47,6 +50,8 @@ class LiveCluster:
     """It was made by this suite, so what goes on in it that no test knows of is our fault."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went until here."""
+    drift: list[str] = field(default_factory=list)
+    """How what runs differs from what was pinned: only with --allow-drift can there be anything."""
     _in_force: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Component to its part of the settings; empty while it is not known, after a start that failed."""
 
@@ -198,6 +203,9 @@ class LiveRun:
                 log(f"cluster {name} stays up: `pytest --reuse-cluster={name}` uses it, `raykueue down {name}` ends it")
             live.cluster.watch(on_death)
             began = time.monotonic()
+            beside = ThreadPoolExecutor(1)
+            comparing = beside.submit(_differences, live, versions)
+            beside.shutdown(wait=False)
             recorder = start_recorder(folder, _recorder_config(live))
             stack.callback(recorder.stop)
             recording = Recording(recorder.socket)
@@ -207,6 +215,10 @@ class LiveRun:
             if live.stays or not live.ours:
                 stack.callback(canary.remove)
             live.seconds["recorder"] = time.monotonic() - began
+            live.drift = comparing.result()
+            if live.drift and not options.allow_drift:
+                raise refusal(live.drift)
+            live.seconds["compared with versions.toml"] = time.monotonic() - began - live.seconds["recorder"]
             return cls(live, recorder, recording, canary, stack.pop_all())
 
     def close(self) -> None:
@@ -222,6 +234,11 @@ class LiveRun:
             "recorder": str(self.recorder.socket),
             "ray": self.live.ray,
         }
+
+
+def _differences(live: LiveCluster, versions: Versions) -> list[str]:
+    detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
+    return drift(detected, live.pair, versions, live.assembly.crds() if live.ours else None)
 
 
 def _recorder_config(live: LiveCluster) -> RecorderConfig:

@@ -39,6 +39,8 @@ class RunOptions:
     """Of kind's nodes, instead of the pinned one."""
     kubeconfig: Path | None = None
     """Where an existing cluster's context is looked up, instead of where kubectl does."""
+    allow_drift: bool = False
+    """Test what runs even if it is not what was pinned."""
 
     def checked(self) -> RunOptions:
         """Itself.

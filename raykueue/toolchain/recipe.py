@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from raykueue.model.versions import Release, Version
 
-Use: TypeAlias = Literal["embedded", "kind", "airgap"]
-"""What a program is for: an embedded cluster, driving kind, or a node image that is built here."""
+Use: TypeAlias = Literal["embedded", "kind", "airgap", "lint"]
+"""What a program is for: an embedded cluster, driving kind, a node image that is built here, or this repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ PROGRAMS: Mapping[str, Program] = {
             "sigs.k8s.io/cri-tools/pkg/version.Version",
             "airgap",
         ),
+        Program("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", 0.2, use="lint"),
     )
 }
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from raykueue.errors import UsageError
-from raykueue.model.versions import Pair, Version, Versions, parse
+from raykueue.model.versions import Pair, Version, Versions, klass, parse
 
 TEXT = """
 recipe = 3
@@ -17,10 +17,6 @@ kubernetes = "1.34.4"
 kueue = "0.19.2"
 kuberay = "1.6.2"
 etcd = "3.6.8"
-[[pairs]]
-kueue = "0.19.2"
-kuberay = "1.6.2"
-class = "pinned"
 [kind]
 kind = "0.33.0"
 [products.kind]
@@ -32,9 +28,9 @@ releases."1.34.4" = { sum = "h1:k", node_image = "kindest/node:v1.34.11@sha256:a
 [products.kueue]
 module = "sigs.k8s.io/kueue"
 image = "published/kueue"
-releases."0.19.2" = { sum = "h1:q19" }
-releases."0.9.0" = { sum = "h1:q9" }
-releases."0.10.1" = { sum = "h1:q10" }
+releases."0.19.2" = { sum = "h1:q19", kuberay = "1.6.2" }
+releases."0.9.0" = { sum = "h1:q9", kuberay = "1.3.0" }
+releases."0.10.1" = { sum = "h1:q10", kuberay = "1.2.2" }
 [products.kuberay]
 module = "github.com/ray-project/kuberay/ray-operator"
 releases."1.6.2" = { sum = "h1:r", ray = "2.52.0" }
@@ -71,6 +67,31 @@ def test_what_is_no_version_is_refused(text: str) -> None:
 def test_the_default_pair_is_filled_in(versions: Versions) -> None:
     assert versions.pair() == versions.default == Pair("1.34.4", "0.19.2", "1.6.2", "pinned")
     assert versions.pair(kueue="v0.10.1") == Pair("1.34.4", "0.10.1", "1.6.2", "exploratory")
+
+
+def test_every_kueue_runs_with_every_kuberay_and_its_go_mod_says_the_class(versions: Versions) -> None:
+    assert [(pair.kueue, pair.kuberay, pair.klass) for pair in versions.pairs] == [
+        ("0.19.2", "1.6.2", "pinned"),
+        ("0.19.2", "1.3.2", "exploratory"),
+        ("0.10.1", "1.6.2", "exploratory"),
+        ("0.10.1", "1.3.2", "exploratory"),
+        ("0.9.0", "1.6.2", "exploratory"),
+        ("0.9.0", "1.3.2", "supported"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "kuberay", "expected"),
+    [
+        ("1.6.2", "1.6.2", "pinned"),
+        ("1.6.0", "1.6.2", "supported"),
+        ("1.6.2", "1.6.0", "supported"),
+        ("1.5.2", "1.6.2", "exploratory"),
+        ("0.6.2", "1.6.3", "exploratory"),
+    ],
+)
+def test_the_class_of_a_pair(named: str, kuberay: str, expected: str) -> None:
+    assert klass(named, kuberay) == expected
 
 
 def test_an_unknown_version_is_refused_in_one_line_with_the_known_ones_in_order(versions: Versions) -> None:
@@ -139,8 +160,8 @@ def test_a_digest_changes_with_the_pair_and_not_with_releases_that_do_not_run(ve
         ("recipe = 3", "recipe =", "not TOML"),
         ("recipe = 3", "", "'recipe' is missing"),
         ("[go]", "[went]", "'go' is missing"),
-        ('class = "pinned"', 'class = "perfect"', "pinned, supported, exploratory"),
-        ('kuberay = "1.6.2"\nclass', 'kuberay = "1.7.0"\nclass', "kuberay 1.7.0 is not in"),
+        ('kuberay = "1.6.2"\netcd', 'kuberay = "1.7.0"\netcd', "kuberay 1.7.0 is not in"),
+        (', kuberay = "1.2.2"', "", "kueue 0.10.1: expected `kuberay`"),
         ('etcd = "3.6.8"', 'etcd = "3.5.0"', "etcd 3.5.0 is not in"),
         ("h1:q9", "sha256:q9", "expected h1:"),
         ("[products.etcd]", "[products.other]", "product 'etcd' is not in"),

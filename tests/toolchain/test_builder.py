@@ -35,9 +35,9 @@ def test_what_an_embedded_cluster_needs_is_ensured_at_once_and_nothing_else(
     toolchain: Toolchain, versions: Versions, go: FakeGo
 ) -> None:
     paths = toolchain.ensure(versions.default)
-    for_kind = {"kind", "kubectl", "kubeadm", "kubelet", "kube-proxy", "crictl", "kind-sources"}
-    assert set(paths) == set(EMBEDDED) == set(NAMES) - for_kind
-    assert len(go.calls("build")) == len(set(PROGRAMS) - for_kind)
+    for_others = {"kind", "kubectl", "kubeadm", "kubelet", "kube-proxy", "crictl", "kind-sources", "actionlint"}
+    assert set(paths) == set(EMBEDDED) == set(NAMES) - for_others
+    assert len(go.calls("build")) == len(set(PROGRAMS) - for_others)
     assert len(go.calls("version")) == 1
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from raykueue.clusters import graph
 from raykueue.clusters.embedded import kwok
 from raykueue.clusters.embedded.bootstrap import Bootstrap
@@ -111,7 +113,19 @@ class EmbeddedCluster:
 
     def logs(self, component: str) -> str:
         """The last lines of a component's log."""
-        return tail(self._folder.path / f"{component}.log", lines=40)
+        return tail(self.log_file(component), lines=40)
+
+    def log_file(self, component: str) -> Path:
+        """All that a component has logged since the cluster was made."""
+        return self._folder.path / f"{component}.log"
+
+    def programs(self) -> dict[str, Path]:
+        """Component → the program that runs as its process; of those that run."""
+        found = {}
+        for name, about in self._keeper.status().items():
+            with contextlib.suppress(psutil.Error):
+                found[name] = Path(psutil.Process(int(about["pid"])).exe())
+        return found
 
     def export_logs(self, folder: Path) -> None:
         """Copies every log into a folder."""
