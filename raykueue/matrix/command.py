@@ -22,6 +22,7 @@ from raykueue.matrix.selection import CLASSES, Shard, choose, short
 from raykueue.model.versions import Pair
 from raykueue.report.files import write
 from raykueue.report.wording import duration, tally
+from raykueue.run.explanations import known_issues
 from raykueue.toolchain.lock import load_versions
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _code(found: Collected) -> int:
 
 
 def _write(folder: Path, found: Sequence[Outcome], plan: Plan, *, interrupted: bool) -> None:
-    write(folder / SUMMARY, markdown(found, plan, interrupted=interrupted))
+    write(folder / SUMMARY, markdown(found, plan, known_issues(), interrupted=interrupted))
     write(folder / GRID, json.dumps(as_json(found, plan, interrupted=interrupted), indent=1) + "\n")
 
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from raykueue.audit.explanations import KnownIssue
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK
+from raykueue.matrix import defects
 from raykueue.matrix.differences import default_among, differences, in_short
 from raykueue.matrix.matrix_file import Plan
 from raykueue.matrix.outcome import Outcome, exit_code
@@ -85,8 +87,10 @@ def text(every: Sequence[Outcome], plan: Plan, *, interrupted: bool = False) -> 
     )
 
 
-def markdown(every: Sequence[Outcome], plan: Plan, *, interrupted: bool = False) -> str:
-    """For a CI job's summary page: the verdict first, then the grid, then what differs, pair by pair."""
+def markdown(
+    every: Sequence[Outcome], plan: Plan, issues: Sequence[KnownIssue] = (), *, interrupted: bool = False
+) -> str:
+    """For a CI job's summary page: the verdict first, the grid, recorded defects, and what differs, pair by pair."""
     head, cells = rows(every, plan)
     result = exit_code(every, interrupted=interrupted)
     default = default_among(every, plan.default)
@@ -95,6 +99,7 @@ def markdown(every: Sequence[Outcome], plan: Plan, *, interrupted: bool = False)
     lines += [_line(head), "|---" * len(head) + "|", *(_line(map(inline, row)) for row in cells), ""]
     if default is None:
         lines += ["The default pair is not among them, or was not judged, so nothing is compared with it.", ""]
+    lines.append(defects.table(defects.proofs(every, issues)))
     for one in every:
         lines += _about(one, default)
     return "\n".join(lines)
