@@ -50,8 +50,11 @@ GROUPS = (
         },
     ),
     _Group("raykueue.report.command", {"report": "show the report of a finished run"}),
+    _Group("raykueue.report.gate.command", {"gate": "say whether reports are enough to release upon"}),
     _Group("raykueue.run.replay_command", {"replay": "judge a saved journal again, without a cluster"}),
+    _Group("raykueue.matrix.command", {"matrix": "run the suites on many pairs of versions"}),
     _Group("raykueue.pages.command", {"docs": "write the pages that are generated"}),
+    _Group("raykueue.toolchain.versions_command", {"versions": "show the pairs, and verify versions.toml"}),
     _Group("raykueue.toolchain.command", {"toolchain": "build, list and find the pinned binaries"}),
 )
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

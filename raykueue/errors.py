@@ -9,6 +9,7 @@
         ClusterError         a cluster can't be started, reached or stopped
           ComponentDied      one of its processes ended by itself
           ClusterLocked      another run holds the cluster
+          Drifted            what runs is not what was pinned
         ToolchainError       a binary can't be built, or is not what was pinned
         RecorderError        the record of events has a hole: a gap, a lost connection, a missing barrier
       UsageError             the caller asked for something that does not exist
@@ -28,6 +29,7 @@ __all__ = [
     "ClusterError",
     "ClusterLocked",
     "ComponentDied",
+    "Drifted",
     "FindingError",
     "InfraError",
     "ProductDefect",
@@ -77,6 +79,10 @@ class ComponentDied(ClusterError):
 
 class ClusterLocked(ClusterError):
     """Another run holds this cluster; the message says which."""
+
+
+class Drifted(ClusterError):
+    """What runs is not what versions.toml pins; the message says each difference."""
 
 
 class ToolchainError(InfraError):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from raykueue.clusters.graph import Timing
+from raykueue.errors import ClusterError, ComponentDied
 
 Tier: TypeAlias = Literal["control-plane", "node"]
 """control-plane: nodes and Ray are simulated, everything else is real. node: real kubelet, real Ray."""
@@ -63,13 +66,20 @@ class Process:
     """Answers 200 once it is ready; empty: it is ready once it runs."""
 
 
+def no_process(_: Seat) -> Process:
+    """Of a component that only runs in the cluster itself."""
+    raise ClusterError("this component has no process of its own: it runs in the cluster, as a Deployment")
+
+
 @dataclass(frozen=True, slots=True)
 class ComponentSpec:
     """A component from the pinned module's own manifests: what it needs, how it is run, what calls it."""
 
     name: str
     account: ServiceAccount | None
-    process: Callable[[Seat], Process]
+    process: Callable[[Seat], Process] = no_process
+    deployed: Manifests = ()
+    """How it runs in the cluster itself: one Deployment, and what that needs: configuration, Services."""
     objects: Manifests = ()
     """Namespace, RBAC, secrets: as shipped; exist before it starts."""
     webhooks: Manifests = ()
@@ -83,27 +93,80 @@ class ComponentSpec:
 class Cluster(Protocol):
     """A running Kubernetes cluster that the suite may change."""
 
-    name: str
-    kubeconfig: Path
-    tier: Tier
+    about: dict[str, Any]
+    """What others should know who attach to it: the pair, the lock's digest. Set it before `start`."""
+    timings: list[Timing]
+    """Where the time of its start went, step by step; empty if it was not started here."""
 
-    def start(self, crds: Manifests) -> None:
-        """Control plane and nodes up, CRDs Established."""
+    probing: str
+    """The namespace in which it is tried whether the controllers work."""
+
+    @property
+    def name(self) -> str:
+        """As `raykueue status` shows it."""
         ...
 
-    def install(self, components: Sequence[ComponentSpec]) -> None:
-        """Objects created, components started, all of them ready."""
+    @property
+    def kubeconfig(self) -> Path:
+        """Of an identity that may do everything the suite does; never the user's own file."""
+        ...
+
+    @property
+    def tier(self) -> Tier:
+        """What is real in it."""
+        ...
+
+    @property
+    def how(self) -> str:
+        """How it came up, in two or three words: "cold", "from a saved state"."""
+        ...
+
+    def start(self, crds: Manifests, components: Sequence[ComponentSpec]) -> None:
+        """Control plane and nodes up, CRDs Established, components ready.
+
+        Raises:
+            ClusterError: with the last words of what did not start. `stop` removes what is left.
+        """
+        ...
+
+    def attach(self, components: Sequence[ComponentSpec]) -> None:
+        """Takes over a cluster that runs already."""
+        ...
+
+    def detach(self) -> None:
+        """From now on the cluster outlives this process."""
+        ...
+
+    def watch(self, on_death: Callable[[ComponentDied], None]) -> None:
+        """Tells at once, from a thread of its own, when a component ends by itself."""
+        ...
+
+    def check(self) -> None:
+        """Raises ComponentDied if something that was started does not run any more."""
+        ...
+
+    def replace(self, component: ComponentSpec) -> None:
+        """Restarts a component with other settings; returns when it is ready."""
         ...
 
     def logs(self, component: str) -> str:
         """The last lines of a component's log."""
         ...
 
+    def export_logs(self, folder: Path) -> None:
+        """Writes everything that its components said into a folder, which is made; best called before `stop`."""
+        ...
+
     def stop(self) -> None:
         """Nothing of it is left behind."""
         ...
 
+    def close(self) -> None:
+        """Lets go of a cluster that stays up."""
+        ...
 
+
+@runtime_checkable
 class Faults(Protocol):
     """What a backend offers to fault tests; without it they are not-applicable."""
 
@@ -113,4 +176,21 @@ class Faults(Protocol):
 
     def start_component(self, component: str) -> None:
         """Starts it again, with the settings it had."""
+        ...
+
+
+@runtime_checkable
+class NodeFaults(Protocol):
+    """What a backend whose nodes are its own offers besides; without it such tests are not-applicable."""
+
+    def stop_node(self, node: str) -> None:
+        """Ends a node as a power cut does, and leaves it down."""
+        ...
+
+    def start_node(self, node: str) -> None:
+        """Starts it again; its kubelet reports when it can."""
+        ...
+
+    def restart_kubelet(self, node: str) -> None:
+        """Ends the kubelet and starts it again; containers go on."""
         ...

@@ -32,7 +32,7 @@ def component(
     shipped = rendered.one("Deployment", ACCOUNT)
     container = shipped["spec"]["template"]["spec"]["containers"][0]
     namespace = shipped["metadata"]["namespace"]
-    shipped_gates, other_args = _split_gates(container.get("args", []))
+    shipped_gates, other_args = split_gates(container.get("args", []))
     gates = ",".join(
         f"{gate}={str(on).lower()}" for gate, on in sorted({**shipped_gates, **settings.kuberay_gates}.items())
     )
@@ -69,7 +69,8 @@ def component(
     )
 
 
-def _split_gates(args: list[str]) -> tuple[dict[str, bool], list[str]]:
+def split_gates(args: list[str]) -> tuple[dict[str, bool], list[str]]:
+    """The feature gates among a container's arguments, and the other arguments."""
     gates: dict[str, bool] = {}
     others = []
     for arg in args:

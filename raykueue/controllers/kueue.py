@@ -86,10 +86,7 @@ def component(
     binary: Path, version: str, rendered: Rendered, keys: WebhookKeys, settings: Settings = DEFAULT
 ) -> ComponentSpec:
     """The manager, under its own account, with the shipped configuration and what `settings` changes in it."""
-    secret = dict(rendered.one("Secret", "webhook-server-cert"))
-    secret["data"] = keys.secret_data()
     shipped = rendered.one("ConfigMap", "manager-config")["data"]["controller_manager_config.yaml"]
-    authority = keys.secret_data()["ca.crt"]
 
     def process(seat: Seat) -> Process:
         health = seat.port("kueue health")
@@ -104,8 +101,8 @@ def component(
             "leaderElection": {"leaderElect": False},
             **({"internalCertManagement": {"enable": False}} if seat.can_mount else {}),
         }
-        config = merged(merged(_suite_config(yaml.safe_load(shipped)), settings.kueue_config), local)
-        gates = {**_suite_gates(version), **settings.kueue_gates}
+        config = merged(merged(suite_config(yaml.safe_load(shipped)), settings.kueue_config), local)
+        gates = {**suite_gates(version), **settings.kueue_gates}
         files = {f"certs/{name}": text for name, text in keys.files.items()}
         return Process(
             argv=[
@@ -125,12 +122,25 @@ def component(
         name="kueue",
         account=ServiceAccount(NAMESPACE, ACCOUNT),
         process=process,
-        objects=[*rendered.of("Namespace"), *rendered.bound_rbac(ACCOUNT), secret],
-        webhooks=[
-            trust(_relevant(hook), authority)
-            for hook in rendered.of("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-        ],
+        objects=objects(rendered, keys),
+        webhooks=webhooks(rendered, keys),
     )
+
+
+def objects(rendered: Rendered, keys: WebhookKeys) -> list[Manifest]:
+    """Namespace and RBAC as shipped, and the Secret, which already holds good keys."""
+    secret = dict(rendered.one("Secret", "webhook-server-cert"))
+    secret["data"] = keys.secret_data()
+    return [*rendered.of("Namespace"), *rendered.bound_rbac(ACCOUNT), secret]
+
+
+def webhooks(rendered: Rendered, keys: WebhookKeys) -> list[Manifest]:
+    """The webhook configurations, of what is installed, with the authority of these keys."""
+    authority = keys.secret_data()["ca.crt"]
+    return [
+        trust(relevant(hook), authority)
+        for hook in rendered.of("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    ]
 
 
 def trusting(crd: Manifest, keys: WebhookKeys) -> Manifest:
@@ -138,18 +148,21 @@ def trusting(crd: Manifest, keys: WebhookKeys) -> Manifest:
     return trust(crd, keys.secret_data()["ca.crt"])
 
 
-def _suite_config(shipped: dict[str, Any]) -> dict[str, Any]:
+def suite_config(shipped: dict[str, Any]) -> dict[str, Any]:
+    """The shipped configuration with the frameworks that the suite is about."""
     return merged(shipped, {"integrations": {"frameworks": list(FRAMEWORKS)}})
 
 
-def _suite_gates(version: str) -> dict[str, bool]:
+def suite_gates(version: str) -> dict[str, bool]:
+    """Feature gates that the suite sets, whatever a test asks for besides."""
     gates = {"VisibilityOnDemand": False}  # an aggregated API, which nothing here routes to
     if Version.parse(version) >= Version.parse("0.19.0"):
         gates["DisableWaitForPodsReady"] = True  # on by default from 0.19 on; a test that is about it says so
     return gates
 
 
-def _relevant(configuration: Manifest) -> Manifest:
+def relevant(configuration: Manifest) -> Manifest:
+    """A webhook configuration without the hooks of what nobody installed."""
     hooks = [
         hook
         for hook in configuration["webhooks"]

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.03
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
-def prove_webhooks(api: Api, logs: Callable[[str], str]) -> None:
+def prove_webhooks(api: Api, logs: Callable[[str], str], namespace: str = "default") -> None:
     """A RayJob with a queue name, created as a dry run, comes back suspended: Kueue's webhook is called and works.
 
     Raises:
@@ -28,7 +28,7 @@ def prove_webhooks(api: Api, logs: Callable[[str], str]) -> None:
     seen = ""
     while True:
         try:
-            stored = api.create(_jobs("default"), _probe("raykueue-probe"), dryRun="All")
+            stored = api.create(_jobs(namespace), _probe("raykueue-probe"), dryRun="All")
             if stored["spec"].get("suspend"):
                 return
             seen = "it was accepted, but not suspended"
@@ -42,20 +42,20 @@ def prove_webhooks(api: Api, logs: Callable[[str], str]) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def prove_controllers(api: Api, logs: Callable[[str], str]) -> None:
+def prove_controllers(api: Api, logs: Callable[[str], str], namespace: str = "default") -> None:
     """One real RayJob is seen by both: Kueue makes a Workload for it, KubeRay writes its status; it is deleted again.
 
     Raises:
         ClusterError: one of them does nothing, with the end of its log.
     """
     name = f"raykueue-probe-{uuid.uuid4().hex[:6]}"
-    path = f"{_jobs('default')}/{name}"
-    uid = api.create(_jobs("default"), _probe(name))["metadata"]["uid"]
+    path = f"{_jobs(namespace)}/{name}"
+    uid = api.create(_jobs(namespace), _probe(name))["metadata"]["uid"]
     deadline = time.monotonic() + PROBE_SECONDS
     try:
         while True:
             by_kuberay = bool(api.get(path).get("status", {}).get("jobDeploymentStatus"))
-            by_kueue = any(_owned_by(workload, uid) for workload in _workloads(api))
+            by_kueue = any(_owned_by(workload, uid) for workload in _workloads(api, namespace))
             if by_kuberay and by_kueue:
                 return
             if time.monotonic() > deadline:
@@ -69,12 +69,11 @@ def prove_controllers(api: Api, logs: Callable[[str], str]) -> None:
         api.delete(path)
 
 
-def _workloads(api: Api) -> list[dict[str, Any]]:
+def _workloads(api: Api, namespace: str) -> list[dict[str, Any]]:
     for version in ("v1beta2", "v1beta1"):
         try:
-            items: list[dict[str, Any]] = api.get(f"/apis/kueue.x-k8s.io/{version}/namespaces/default/workloads")[
-                "items"
-            ]
+            path = f"/apis/kueue.x-k8s.io/{version}/namespaces/{namespace}/workloads"
+            items: list[dict[str, Any]] = api.get(path)["items"]
         except ApiError as error:
             if error.code != 404:
                 raise

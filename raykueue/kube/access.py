@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import yaml
 from raykueue.errors import ClusterError
 
 _PLAIN_CLUSTER = {"server", "certificate-authority"}
+_PROXIES = ("http://", "https://")
 _PLAIN_USER = {"token", "client-certificate", "client-key"}
 
 
@@ -25,17 +28,29 @@ class Access:
     cert_file: str = ""
     key_file: str = ""
     token: str = ""
+    verify: bool = True
+    """False: whoever answers there is trusted, since the kubeconfig says `insecure-skip-tls-verify`."""
+    server_name: str = ""
+    """What the server's certificate must say, if not the host's name (`tls-server-name`)."""
+    proxy: str = ""
+    """http://proxy:3128, through which the server is reached (`proxy-url`)."""
+    renewed: Callable[[], str] | None = field(default=None, compare=False)
+    """The token as it is now: whoever gave it, a plugin above all, may have given it for minutes only."""
 
     def ssl_context(self) -> ssl.SSLContext:
         """For aiohttp and asyncio clients."""
         context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         if self.cert_file:
             context.load_cert_chain(self.cert_file, self.key_file or None)
         return context
 
     def headers(self) -> dict[str, str]:
-        """The bearer token, if the identity is one."""
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        """The bearer token, if the identity is one; ask for each request, since it may be renewed meanwhile."""
+        token = self.renewed() if self.renewed is not None else self.token
+        return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def load_access(kubeconfig: Path, context: str | None = None) -> Access:
@@ -91,11 +106,27 @@ def _by_official_client(kubeconfig: Path, context: str | None) -> Access:
         )
     except (config.ConfigException, OSError) as error:
         raise ClusterError(f"kubeconfig {kubeconfig}, context {context or '(current)'}: {error}") from error
-    token = str(configuration.api_key.get("authorization", "") or configuration.api_key.get("BearerToken", ""))
+    proxy = str(configuration.proxy or "")
+    if proxy and not proxy.startswith(_PROXIES):
+        raise ClusterError(
+            f"kubeconfig {kubeconfig}, context {context or '(current)'}: proxy {proxy}: expected http:// or https://"
+        )
+    lock = threading.Lock()  # the client renews in place, and requests are made from several threads
+
+    def token() -> str:
+        with lock:
+            key = configuration.get_api_key_with_prefix("authorization", alias="BearerToken") or ""
+        return str(key).removeprefix("Bearer ")
+
+    first = token()
     return Access(
         server=str(configuration.host).rstrip("/"),
         ca_file=str(configuration.ssl_ca_cert or ""),
         cert_file=str(configuration.cert_file or ""),
         key_file=str(configuration.key_file or ""),
-        token=token.removeprefix("Bearer "),
+        token=first,
+        verify=bool(configuration.verify_ssl),
+        server_name=str(configuration.tls_server_name or ""),
+        proxy=proxy,
+        renewed=token if first else None,
     )

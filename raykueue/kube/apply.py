@@ -68,6 +68,18 @@ def ensure(api: Api, manifests: Iterable[Mapping[str, Any]], namespace: str = "d
             pass
 
 
+def apply(api: Api, manifests: Iterable[Mapping[str, Any]], namespace: str = "default", workers: int = 8) -> None:
+    """Applies every object, server-side: namespaces first, the rest side by side."""
+    rest: list[Mapping[str, Any]] = []
+    for manifest in manifests:
+        if manifest["kind"] == "Namespace":
+            api.apply(location(manifest, namespace), manifest)
+        else:
+            rest.append(manifest)
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda manifest: api.apply(location(manifest, namespace), manifest), rest))
+
+
 def _create_once(api: Api, manifest: Mapping[str, Any], namespace: str) -> None:
     try:
         create(api, manifest, namespace)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from urllib3 import PoolManager
-from urllib3.exceptions import HTTPError
+from urllib3 import PoolManager, ProxyManager
+from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from raykueue.errors import ClusterError
 from raykueue.kube.access import Access
@@ -37,14 +38,21 @@ class Api:
 
     def __init__(self, access: Access, connections: int = 16) -> None:
         self.server = access.server
-        self._headers = {"Accept": "application/json", **access.headers()}
-        self._pool = PoolManager(
-            num_pools=1,
-            maxsize=connections,
-            ca_certs=access.ca_file or None,
-            cert_file=access.cert_file or None,
-            key_file=access.key_file or None,
-        )
+        self._access = access
+        options: dict[str, Any] = {
+            "num_pools": 1,
+            "maxsize": connections,
+            "ca_certs": access.ca_file or None,
+            "cert_file": access.cert_file or None,
+            "key_file": access.key_file or None,
+        }
+        if not access.verify:
+            options |= {"cert_reqs": "CERT_NONE", "assert_hostname": False}
+        elif access.server_name:
+            options |= {"server_hostname": access.server_name, "assert_hostname": access.server_name}
+        self._pool = ProxyManager(access.proxy, **options) if access.proxy else PoolManager(**options)
+        if not access.verify:  # said once in its kubeconfig; not again with each request
+            warnings.filterwarnings("ignore", category=InsecureRequestWarning)
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """The object or list at `path`.
@@ -116,7 +124,9 @@ class Api:
         seconds: float,
     ) -> bytes:
         url = self.server + path + (f"?{urlencode(query)}" if query else "")
-        headers = self._headers | ({"Content-Type": content} if body is not None else {})
+        headers = {"Accept": "application/json", **self._access.headers()}
+        if body is not None:
+            headers["Content-Type"] = content
         data = None if body is None else json.dumps(body, separators=(",", ":"))
         deadline = time.monotonic() + seconds
         while True:

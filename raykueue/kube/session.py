@@ -35,10 +35,13 @@ class ApiSession:
 
     def __init__(self, access: Access) -> None:
         self._server = access.server
+        self._access = access
+        self._server_name = access.server_name or None
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=access.ssl_context(), limit=0),
             # Compressing and unpacking costs more CPU than loopback bandwidth saves.
-            headers={**access.headers(), "Accept-Encoding": "identity"},
+            headers={"Accept-Encoding": "identity"},
+            proxy=access.proxy or None,
             timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
             read_bufsize=1 << 20,
         )
@@ -77,7 +80,10 @@ class ApiSession:
     ) -> AsyncIterator[aiohttp.StreamReader]:
         """GET an endless answer; TimeoutError if nothing arrives for `silence_s` seconds."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT_S, sock_read=silence_s)
-        async with self._session.get(self._server + path, params=params, timeout=timeout) as answer:
+        headers = self._access.headers()
+        async with self._session.get(
+            self._server + path, params=params, timeout=timeout, headers=headers, server_hostname=self._server_name
+        ) as answer:
             await _check(answer, "GET", path)
             yield answer.content
 
@@ -91,9 +97,16 @@ class ApiSession:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
+        headers = {**self._access.headers(), "Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
         async with self._session.request(
-            verb, self._server + path, params=params, data=data, headers=headers
+            verb,
+            self._server + path,
+            params=params,
+            data=data,
+            headers=headers,
+            server_hostname=self._server_name,
         ) as answer:
             await _check(answer, verb, path)
             answered: dict[str, Any] = json.loads(await answer.read())

@@ -9,9 +9,9 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from raykueue.errors import UsageError
 
@@ -94,9 +94,22 @@ class Versions:
     go_wheel: str
     releases: tuple[Release, ...]
     pairs: tuple[Pair, ...]
+    """Every Kueue release with every KubeRay release, newest first."""
     default: Pair
     companions: Mapping[str, str]
     """The products that go with every pair: {"etcd": "3.6.8", "kwok": "0.8.0"}."""
+    kind: Mapping[str, str]
+    """The products that only kind clusters need: {"kind": "0.33.0", …}."""
+    lint: Mapping[str, str]
+    """What checks this repository itself: {"actionlint": "1.7.12"}."""
+    node_images: Mapping[str, str]
+    """Kubernetes version → reference of kind's node image, by digest."""
+    ray: Mapping[str, str]
+    """KubeRay version → the version of Ray that its samples name."""
+    images: Mapping[str, str]
+    """Product → name of the image that its releases are published under, where its manifests name another one."""
+    named_by: Mapping[str, str]
+    """Kueue version → the KubeRay version that its go.mod names."""
 
     def pair(self, kueue: str | None = None, kuberay: str | None = None, kubernetes: str | None = None) -> Pair:
         """The pair of these versions; what is not named is taken from the default pair.
@@ -129,8 +142,29 @@ class Versions:
 
     def release_for(self, product: str, pair: Pair) -> Release:
         """The release of a product that runs with this pair."""
-        version = self.companions.get(product) or pair.versions().get(product, "")
-        return self.release(product, version)
+        fixed = {**self.companions, **self.kind, **self.lint}
+        return self.release(product, fixed.get(product) or pair.versions().get(product, ""))
+
+    def node_image(self, pair: Pair) -> str:
+        """The upstream node image that a kind cluster of this pair is made from: `kindest/node:v…@sha256:…`.
+
+        Raises:
+            UsageError: none is recorded for the Kubernetes version.
+        """
+        return _recorded(self.node_images, "node_image", "kubernetes", pair.kubernetes)
+
+    def ray_version(self, pair: Pair) -> str:
+        """The version of Ray that real clusters of this pair run.
+
+        Raises:
+            UsageError: none is recorded for the KubeRay version.
+        """
+        return _recorded(self.ray, "ray", "kuberay", pair.kuberay)
+
+    def image(self, product: str, pair: Pair) -> str:
+        """The image of the product's release; empty if the manifests of the release name it themselves."""
+        name = self.images.get(product, "")
+        return f"{name}:{self.release_for(product, pair).tag}" if name else ""
 
     def digest(self, pair: Pair) -> str:
         """sha256 (hex) over all that determines what runs for this pair: the key of caches made with it."""
@@ -168,7 +202,8 @@ def _read(data: Mapping[str, Any]) -> Versions:
         if not release.checksum.startswith("h1:"):
             raise UsageError(f"{release}: sum {release.checksum!r}: expected h1:…, from go mod download -json")
     default = data["default"]
-    pairs = tuple(_pair(entry, default) for entry in data["pairs"])
+    named = _details(data, "kueue", "kuberay")
+    pairs = _pairs(releases, named, default["kubernetes"])
     chosen = Pair(*(default[product] for product in PAIRED))
     versions = Versions(
         recipe=int(data["recipe"]),
@@ -178,16 +213,43 @@ def _read(data: Mapping[str, Any]) -> Versions:
         pairs=pairs,
         default=next((pair for pair in pairs if pair.versions() == chosen.versions()), chosen),
         companions={product: version for product, version in default.items() if product not in PAIRED},
+        kind=data.get("kind", {}),
+        lint=data.get("lint", {}),
+        node_images=_details(data, "kubernetes", "node_image"),
+        ray=_details(data, "kuberay", "ray"),
+        images={product: content["image"] for product, content in data["products"].items() if "image" in content},
+        named_by=named,
     )
-    for pair in (*pairs, versions.default):
-        for product in (*PAIRED, *versions.companions):
-            versions.release_for(product, pair)
+    for product in (*PAIRED, *versions.companions, *versions.kind, *versions.lint):
+        versions.release_for(product, versions.default)
     return versions
 
 
-def _pair(entry: Mapping[str, str], default: Mapping[str, str]) -> Pair:
-    klass = entry["class"]
-    if klass not in get_args(PairClass):
-        raise UsageError(f"class {klass!r} of a pair; known: {', '.join(get_args(PairClass))}")
-    kubernetes = entry.get("kubernetes", default["kubernetes"])
-    return Pair(kubernetes, entry["kueue"], entry["kuberay"], klass)  # type: ignore[arg-type]  # checked above
+def _pairs(releases: Sequence[Release], named: Mapping[str, str], kubernetes: str) -> tuple[Pair, ...]:
+    """All there are, newest Kueue first, and for each of them newest KubeRay first."""
+    kueues, kuberays = ([r.version for r in reversed(releases) if r.product == name] for name in ("kueue", "kuberay"))
+    if unnamed := [version for version in kueues if version not in named]:
+        raise UsageError(f"kueue {unnamed[0]}: expected `kuberay`, the release that its go.mod names")
+    return tuple(
+        Pair(kubernetes, kueue, kuberay, klass(named[kueue], kuberay)) for kueue in kueues for kuberay in kuberays
+    )
+
+
+def klass(named: str, kuberay: str) -> PairClass:
+    """The class of a pair of this KubeRay with a Kueue whose go.mod names `named`."""
+    if named == kuberay:
+        return "pinned"
+    wants, has = Version.parse(named), Version.parse(kuberay)
+    return "supported" if (wants.major, wants.minor) == (has.major, has.minor) else "exploratory"
+
+
+def _details(data: Mapping[str, Any], product: str, key: str) -> dict[str, str]:
+    releases = data["products"][product]["releases"]
+    return {version: details[key] for version, details in releases.items() if key in details}
+
+
+def _recorded(values: Mapping[str, str], key: str, product: str, version: str) -> str:
+    if version not in values:
+        known = ", ".join(sorted(values, key=Version.parse)) or "none"
+        raise UsageError(f"{product} {version} has no {key} in versions.toml; it is recorded for: {known}")
+    return values[version]

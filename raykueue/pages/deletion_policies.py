@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from raykueue.model.deletion.candidates import main_shape
 from raykueue.model.deletion.dimensions import TTL_SECONDS, Mode, Outcome, Policy, Row, Shape
@@ -62,13 +62,29 @@ def _by_pair(pairs: Sequence[Mapping[str, str]]) -> str:
     lines = ["## On which pair\n", "Queued by Kueue; the worst of all ends.\n"]
     lines.append("| pair | " + " | ".join(_name(policy) for policy in _QUEUED) + " | `deletionRules` |")
     lines.append("|---" * (len(_QUEUED) + 2) + "|")
+    same: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     for pair in pairs:
-        cells = [_worst(policy, pair) for policy in _QUEUED]
-        rules = _rules_cell(pair)
-        lines.append(f"| {pair_key(pair)} | " + " | ".join(cells) + f" | {rules} |")
-    gated = [pair_key(p) for p in pairs if not gate("deletion-strategy-default").open_for(p)]
-    note = f"\nOn {'; '.join(gated)} the gate `RayJobDeletionPolicy` must be switched on in KubeRay for any policy.\n"
+        same.setdefault((*(_worst(policy, pair) for policy in _QUEUED), _rules_cell(pair)), []).append(pair)
+    for cells, alike in same.items():
+        lines += [f"| {name} | " + " | ".join(cells) + " |" for name in _together(alike)]
+    gated = dict.fromkeys(p["kuberay"] for p in pairs if not gate("deletion-strategy-default").open_for(p))
+    note = f"\nOn KubeRay {_listed(gated)} the gate `RayJobDeletionPolicy` must be switched on for any policy.\n"
     return "\n".join(lines) + "\n" + (note if gated else "")
+
+
+def _together(pairs: Sequence[Mapping[str, str]]) -> list[str]:
+    """Names of pairs of which the same is told: KubeRays that run with the same Kueues share one."""
+    kueues: dict[str, list[str]] = {}
+    for pair in pairs:
+        kueues.setdefault(pair["kuberay"], []).append(pair["kueue"])
+    kuberays: dict[tuple[str, ...], list[str]] = {}
+    for kuberay, with_kueues in kueues.items():
+        kuberays.setdefault(tuple(with_kueues), []).append(kuberay)
+    return [f"KubeRay {_listed(some)}, Kueue {_listed(kueue)}" for kueue, some in kuberays.items()]
+
+
+def _listed(versions: Iterable[str]) -> str:
+    return " or ".join(versions)
 
 
 def _worst(policy: Policy, pair: Mapping[str, str]) -> str:

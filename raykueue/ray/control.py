@@ -5,13 +5,16 @@ Nothing here waits for KubeRay or Kueue: a call returns when Ray itself, and the
 
 from __future__ import annotations
 
+import copy
 import json
 import socket
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from raykueue.errors import InfraError, UsageError
+from raykueue.ray.manifests import Prepared
 
 DEADLINE_S = 40.0
 """Of one call. The simulated Ray itself waits up to 20 s for a read that was asked for, and 15 s for the API server."""
@@ -20,6 +23,10 @@ DEADLINE_S = 40.0
 class RayControl(Protocol):
     """What every kind of Ray offers to a test."""
 
+    def prepared(self, rayjob: Mapping[str, Any]) -> Prepared:
+        """The RayJob as it is to be created, so that a test can say when its Ray job ends; and what was replaced."""
+        ...
+
     def finish(
         self,
         namespace: str,
@@ -27,12 +34,12 @@ class RayControl(Protocol):
         exit_code: int = 0,
         *,
         when_running: bool = False,
-        after_read: bool = False,
+        after_read: Callable[[], object] | None = None,
     ) -> dict[str, Any]:
         """Ends the Ray job of a RayJob: SUCCEEDED for exit code 0, else FAILED; then its submitter ends.
 
-        `when_running`: if it doesn't run yet, as soon as it does; then the answer is empty. `after_read`: where a Ray
-        can do that, the submitter ends only once KubeRay has read the terminal state.
+        `when_running`: if it doesn't run yet, as soon as it does; then the answer is empty. `after_read`: the submitter
+        ends only once KubeRay has read the terminal state. It returns when that is so: for a Ray that can't tell.
 
         Raises:
             UsageError: it doesn't run; the message tells what it does.
@@ -57,6 +64,10 @@ class SimulatedRay:
         self._path = socket_path
         self._deadline_s = deadline_s
 
+    def prepared(self, rayjob: Mapping[str, Any]) -> Prepared:
+        """As `RayControl.prepared`: nothing needs to be another."""
+        return Prepared(copy.deepcopy(dict(rayjob)))
+
     def finish(
         self,
         namespace: str,
@@ -66,21 +77,21 @@ class SimulatedRay:
         message: str = "",
         when_running: bool = False,
         submitter_exit_code: int | None = None,
-        after_read: bool = False,
+        after_read: Callable[[], object] | None = None,
     ) -> dict[str, Any]:
         """As `RayControl.finish`; answers the state.
 
         `message` is Ray's for the job. The submitter's exit code follows from mode and result unless it is given.
-        `after_read`: the submitter ends only once KubeRay has read the terminal state. A failing SidecarMode
-        submitter exits 1, and the reason that KubeRay then gives (AppFailed or SubmissionFailed) depends on what it
-        read before (rayjob_controller.go:1067-1080@v1.6.2): this makes it AppFailed.
+        `after_read`: its dashboard knows what KubeRay has read, so it isn't called. A failing SidecarMode submitter
+        exits 1, and the reason that KubeRay then gives (AppFailed or SubmissionFailed) depends on what it read before
+        (rayjob_controller.go:1067-1080@v1.6.2): this makes it AppFailed.
         """
         about = {
             "exit_code": exit_code,
             "message": message,
             "when": "running" if when_running else "now",
             "submitter_exit_code": submitter_exit_code,
-            "after_read": after_read,
+            "after_read": after_read is not None,
         }
         return self._ask_object("finish", namespace, name, **about)
 

@@ -9,10 +9,10 @@ from raykueue.audit.explanations import KnownIssue, overdue
 from raykueue.audit.judge import fixed
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record, utc
+from raykueue.report.wording import known_ids
 
 _JUDGED = frozenset({Verdict.PASS, Verdict.KNOWN})
 """What a test must have come to, so that it can prove an issue fixed: one that failed may not have got so far."""
-_PREFIX = "known:"
 
 
 def about_known_issues(
@@ -23,7 +23,6 @@ def about_known_issues(
     now: datetime,
 ) -> list[Record]:
     """A record for every issue that is fixed (it must go) or past its review date (somebody must look)."""
-    shown = {record.id: _shown(record) for record in records if record.verdict in _JUDGED}
     gone = [
         Record(
             id=f"run::fixed-{issue.id}",
@@ -33,7 +32,7 @@ def about_known_issues(
             reason=f"{issue.id} ({issue.link}) no longer shows on this pair: remove or narrow it in known-issues.toml",
             started=utc(now),
         )
-        for issue in fixed(issues, pair, planned, shown)
+        for issue in fixed(issues, pair, planned, shown(records))
     ]
     late = [
         Record(
@@ -49,6 +48,6 @@ def about_known_issues(
     return [*gone, *late]
 
 
-def _shown(record: Record) -> frozenset[str]:
-    marks = (judged.explained_by for judged in record.findings)
-    return frozenset(mark.removeprefix(_PREFIX) for mark in marks if mark.startswith(_PREFIX))
+def shown(records: Iterable[Record]) -> dict[str, frozenset[str]]:
+    """By id of each test that was judged: the known issues that it showed."""
+    return {record.id: frozenset(known_ids(record)) for record in records if record.verdict in _JUDGED}

@@ -41,6 +41,15 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A value of a manifest that was another on the cluster, since Ray was real."""
+
+    field: str
+    manifest: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedFinding:
     """A finding, and what explains it: "expects", "known:<id>", "allowance:<rule/cause>", or nothing ("")."""
 
@@ -83,6 +92,7 @@ class Record:
     """A command line that runs this test again."""
     moments: Mapping[str, float] = field(default_factory=dict)
     """Measured milliseconds, by name."""
+    replaced: tuple[Replaced, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -109,6 +119,7 @@ class Record:
             "scope": {"namespace": self.scope.namespace, "names": dict(self.scope.names)},
             "notes": list(self.notes),
             "moments": dict(self.moments),
+            "replaced": [dataclasses.asdict(each) for each in self.replaced],
         }
         check(body)
         return body
@@ -129,6 +140,7 @@ class Record:
                 "handovers": tuple(HandOver.from_json(each) for each in body["handovers"]),
                 "scope": Scope(**body["scope"]),
                 "notes": tuple(body["notes"]),
+                "replaced": tuple(Replaced(**each) for each in body["replaced"]),
             }
         )
 

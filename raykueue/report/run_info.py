@@ -17,7 +17,8 @@ from raykueue.report.errors import ReportError
 from raykueue.report.record import Record
 
 _VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("run.schema.json").read_text("utf-8")))
-_FORMAT = 1
+FORMAT = 1
+"""Of run.json. Other versions are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class RunFacts:
     suite_version: str = ""
     commit: str = ""
     """Of the suite's own repository, `-dirty` if it was changed; empty if unknown."""
+    drift: tuple[str, ...] = ()
+    """How what ran differs from what was pinned, a sentence each: then the verdict is about something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,10 @@ class RunInfo:
         Raises:
             ReportError: a value breaks run.schema.json.
         """
-        body = {"format": _FORMAT} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        body = {"format": FORMAT} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         body |= dataclasses.asdict(body.pop("facts"))
         body |= {"pair": dict(self.pair), "counts": dict(self.counts), "files": dict(self.files)}
+        body["drift"] = list(self.facts.drift)
         _check(body)
         return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
@@ -87,6 +91,7 @@ class RunInfo:
             raise ReportError(f"run.json is not JSON: {error}") from error
         _check(body)
         body.pop("format")
+        body["drift"] = tuple(body.get("drift", ()))
         facts = RunFacts(**{f.name: body.pop(f.name) for f in dataclasses.fields(RunFacts)})
         return cls(facts=facts, **body)
 

@@ -43,6 +43,7 @@ _FAILURE_CHARS = 6000
 """Of one failure's long text; all of it is in records.jsonl."""
 _FINDINGS = 20
 """Of one test."""
+_WHOLE = "in records.jsonl"
 _RESERVE = 200
 """Bytes kept free for the note that says what was cut."""
 
@@ -54,10 +55,12 @@ def markdown(report: LoadedReport) -> str:
         f"# {HEADLINES[run.exit_code]}: {inline(headline(report))}\n\n",
         f"{inline(pair_line(run))}  \n{inline(setting_line(run))}  \n{run.started}\n\n",
         *_counts(report),
-        *_section("Failures", [r for r in records if r.verdict in DEFECTS], _defect, _DEFECTS_LIMIT),
-        *_section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
-        *_section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
-        *_section("Notes", _notes(records), str, _NOTES_LIMIT),
+        *section("What ran was not what was pinned", run.facts.drift, lambda one: f"* {inline(one)}\n", _NOTES_LIMIT),
+        *section("Failures", [r for r in records if r.verdict in DEFECTS], _defect, _DEFECTS_LIMIT),
+        *section("Could not be judged", [r for r in records if r.verdict is Verdict.INFRA], _defect, _INFRA_LIMIT),
+        *section("Known upstream defects", _known(report), str, _KNOWN_LIMIT),
+        *section("Notes", _notes(records), str, _NOTES_LIMIT),
+        *section("Replaced in manifests", _replaced(records), str, _NOTES_LIMIT),
         *_handovers(records),
         *_costs(records),
         "## Where the time went\n\n",
@@ -66,7 +69,7 @@ def markdown(report: LoadedReport) -> str:
         "## Every test\n\n| verdict | requirement | time | remark |\n|---|---|--:|---|\n",
     ]
     rest = LIMIT - sum(len(block.encode()) for block in blocks)
-    return "".join([*blocks, *_fit(records, _row, rest)])
+    return "".join([*blocks, *fit(records, _row, rest)])
 
 
 def inline(text: str) -> str:
@@ -145,6 +148,12 @@ def _notes(records: Iterable[Record]) -> Iterator[str]:
         yield f"* Note: {inline(note)}\n"
 
 
+def _replaced(records: Iterable[Record]) -> Iterator[str]:
+    """Each once: most tests submit the same few manifests."""
+    for one in dict.fromkeys(one for record in records for one in record.replaced):
+        yield f"* {code(one.field)}: {code(one.manifest)} became {code(one.cluster)}\n"
+
+
 def _handovers(records: Iterable[Record]) -> Iterator[str]:
     text = handed_over(records)
     if text:
@@ -176,13 +185,14 @@ def _row(record: Record) -> str:
     return f"| {word} | {inline(title(record))} | {time} | {remark} |\n"
 
 
-def _section(heading: str, items: Iterable[T], render: Callable[[T], str], limit: int) -> list[str]:
-    blocks = _fit(items, render, limit)
+def section(heading: str, items: Iterable[T], render: Callable[[T], str], limit: int, whole: str = _WHOLE) -> list[str]:
+    """A heading and what fits under it; nothing without an item."""
+    blocks = fit(items, render, limit, whole)
     return [f"## {heading}\n\n", *blocks, "\n"] if blocks else []
 
 
-def _fit(items: Iterable[T], render: Callable[[T], str], limit: int) -> list[str]:
-    """As many whole blocks as fit into `limit` bytes, and a note if some did not."""
+def fit(items: Iterable[T], render: Callable[[T], str], limit: int, whole: str = _WHOLE) -> list[str]:
+    """As many whole blocks as fit into `limit` bytes, and if some did not, a note that says where all of it is."""
     blocks: list[str] = []
     size = left_out = 0
     for item in items:
@@ -194,7 +204,7 @@ def _fit(items: Iterable[T], render: Callable[[T], str], limit: int) -> list[str
                 continue
         left_out += 1
     if left_out:
-        blocks.append(f"\n*Cut here, to stay within a CI summary's size: {left_out} more, in records.jsonl.*\n\n")
+        blocks.append(f"\n*Cut here, to stay within a CI summary's size: {left_out} more, {whole}.*\n\n")
     return blocks
 
 

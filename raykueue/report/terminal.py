@@ -63,6 +63,8 @@ _DETAILS = 12
 """So many tests are told in full; the rest of those that are not green get one line."""
 _LINES = 40
 """So many tests beyond `_EVERY_TEST` have a line at all."""
+_DRIFT = 8
+"""Differences between what ran and what was pinned; all of them are in summary.md."""
 _MIN_WIDTH = 40
 _AMOUNT = re.compile(r"(\d) (ms|s|min|h|CPU|[KMGT]i?B)\b")
 """A number and its unit stay on one line."""
@@ -183,6 +185,8 @@ def _foot(report: LoadedReport, width: int) -> Iterator[str]:
     run, records = report.run, report.records
     for note in dict.fromkeys(one_line(note) for record in records for note in record.notes):
         yield from _labelled(f"{'Note':<{_LABEL}}", note, width)
+    for difference in run.facts.drift[:_DRIFT]:
+        yield from _labelled(f"{'Drift':<{_LABEL}}", one_line(difference), width)
     allowed = sum(judged.explained_by.startswith("allowance:") for record in records for judged in record.findings)
     if allowed:
         text = f"{count_of(allowed, 'finding')} within the bounds of ordinary operation, by allowances.toml"

@@ -116,6 +116,8 @@ def headline(report: LoadedReport) -> str:
         parts.append(f"{found[Verdict.PASS]} of {count_of(ran, 'test')} passed")
     if found[Verdict.KNOWN]:
         parts.append(f"{count_of(found[Verdict.KNOWN], 'test')} showed a known upstream defect")
+    if report.run.facts.drift:
+        parts.append("what ran was not what was pinned (--allow-drift)")
     if not ran:
         parts.append(f"nothing ran: {tally(tests) or 'no test was selected'}")
     return "; ".join(parts)

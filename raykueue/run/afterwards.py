@@ -57,11 +57,11 @@ class Afterwards:
             _within(lambda end: feed.wait(look(False), end), self._monotonic(about.watch))
         return left(feed.events, uid)
 
-    def settle(self) -> frozenset[Part]:
-        """Waits until no cluster is left, for as long as KubeRay may take to act; tells what is left then."""
+    def settle(self, of: frozenset[Part] = _CLUSTER) -> frozenset[Part]:
+        """Waits until nothing is left `of` it, for as long as KubeRay may take to act; tells what is left then."""
         feed, uid = self._job.history.feed, self._job.history.uid
         patience = self._monotonic(KUBERAY_SECONDS + BUSY_SECONDS)
-        _within(lambda end: feed.wait(lambda _: None if left(feed.events, uid) & _CLUSTER else True, end), patience)
+        _within(lambda end: feed.wait(lambda _: None if left(feed.events, uid) & of else True, end), patience)
         return left(feed.events, uid)
 
     def made(self, within: float) -> list[str]:

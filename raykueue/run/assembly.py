@@ -2,71 +2,202 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
+from raykueue.clusters.kind.ingredients import Ingredients, images_of
 from raykueue.clusters.protocol import ComponentSpec, Manifest, Process, Seat
-from raykueue.controllers import kuberay, kueue
+from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
+from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Versions
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
 from raykueue.toolchain.builder import Toolchain
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 CONTROLLERS = ("kueue", "kuberay")
+RAY_IMAGE = "rayproject/ray"
+"""As the manifests of the suites name it."""
+
+
+class Assembly(Protocol):
+    """Everything that a cluster of one pair consists of, for one kind of cluster."""
+
+    @property
+    def pair(self) -> Pair:
+        """The versions."""
+        ...
+
+    @property
+    def lock_digest(self) -> str:
+        """Of all that determines what runs; empty where that is not ours to decide."""
+        ...
+
+    def crds(self) -> list[Manifest]:
+        """Of both products."""
+        ...
+
+    def components(self) -> list[ComponentSpec]:
+        """Everything beside the control plane, with the default settings."""
+        ...
+
+    def controllers(self, settings: Settings) -> Sequence[ComponentSpec]:
+        """Kueue and KubeRay with these settings."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
-    """Everything that a cluster of one pair consists of."""
+class _Shipped:
+    """What both products ship, rendered."""
 
     pair: Pair
     lock_digest: str
     cache: Path
-    binaries: Mapping[str, Path]
-    kwok_sources: Path
-    _rendered: Mapping[str, Rendered]
-    _keys: kueue.WebhookKeys
+    rendered: Mapping[str, Rendered]
+    keys: kueue.WebhookKeys
 
     def crds(self) -> list[Manifest]:
         """Of both products."""
-        kueues = [kueue.trusting(crd, self._keys) for crd in kueue.crds(self._rendered["kueue"])]
-        return [*kueues, *kuberay.crds(self._rendered["kuberay"])]
+        kueues = [kueue.trusting(crd, self.keys) for crd in kueue.crds(self.rendered["kueue"])]
+        return [*kueues, *kuberay.crds(self.rendered["kuberay"])]
 
-    def components(self, settings: Settings = DEFAULT) -> list[ComponentSpec]:
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedAssembly(_Shipped):
+    """Binaries: every component is a process."""
+
+    binaries: Mapping[str, Path]
+    kwok_sources: Path
+
+    def components(self) -> list[ComponentSpec]:
         """Kueue, KubeRay and the simulated Ray."""
-        return [*self.controllers(settings), simulated_ray()]
+        return [*self.controllers(DEFAULT), simulated_ray()]
 
-    def controllers(self, settings: Settings = DEFAULT) -> Sequence[ComponentSpec]:
+    def controllers(self, settings: Settings) -> Sequence[ComponentSpec]:
         """Kueue and KubeRay with these settings."""
-        rendered, binaries = self._rendered, self.binaries
         return [
-            kueue.component(binaries["kueue"], self.pair.kueue, rendered["kueue"], self._keys, settings),
-            kuberay.component(binaries["kuberay"], rendered["kuberay"], settings),
+            kueue.component(self.binaries["kueue"], self.pair.kueue, self.rendered["kueue"], self.keys, settings),
+            kuberay.component(self.binaries["kuberay"], self.rendered["kuberay"], settings),
         ]
 
 
-def assemble(toolchain: Toolchain, versions: Versions, pair: Pair) -> Assembly:
-    """Builds what is not built yet, and renders what the products ship.
+@dataclass(frozen=True, slots=True)
+class KindAssembly(_Shipped):
+    """Images: every component is a Deployment."""
+
+    ingredients: Ingredients
+    kueue_image: str
+    kuberay_image: str
+
+    def components(self) -> list[ComponentSpec]:
+        """Kueue and KubeRay; Ray is real."""
+        return list(self.controllers(DEFAULT))
+
+    def controllers(self, settings: Settings) -> Sequence[ComponentSpec]:
+        """Kueue and KubeRay with these settings."""
+        rendered = self.rendered
+        return [
+            deployed.kueue_component(self.kueue_image, self.pair.kueue, rendered["kueue"], self.keys, settings),
+            deployed.kuberay_component(self.kuberay_image, rendered["kuberay"], settings),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingAssembly:
+    """What somebody else has installed: nothing of it is ours."""
+
+    pair: Pair
+    lock_digest: str = ""
+
+    def crds(self) -> list[Manifest]:
+        """None to install."""
+        return []
+
+    def components(self) -> list[ComponentSpec]:
+        """None to install."""
+        return []
+
+    def controllers(self, settings: Settings) -> Sequence[ComponentSpec]:
+        """None of ours, so the settings are as they are.
+
+        Raises:
+            UsageError: others than the default ones are asked for.
+        """
+        if settings != DEFAULT:
+            raise UsageError(f"the controllers of an existing cluster keep their settings; asked for {settings.key()}")
+        return []
+
+
+def assemble(toolchain: Toolchain, versions: Versions, pair: Pair) -> EmbeddedAssembly:
+    """Builds what an embedded cluster needs and is not built yet, and renders what the products ship.
 
     Raises:
         ToolchainError: something can't be built, or is not what was pinned.
     """
     toolchain.ensure(pair)
-    kustomize = toolchain.binary("kustomize", pair)
-    cache = toolchain.store.root
-    rendered = {product: render(product, kustomize, toolchain.sources(product, pair), cache) for product in CONTROLLERS}
-    return Assembly(
+    return EmbeddedAssembly(
         pair=pair,
         lock_digest=versions.digest(pair),
-        cache=cache,
+        cache=toolchain.store.root,
+        rendered=_rendered(toolchain, pair),
+        keys=_keys(toolchain),
         binaries={name: toolchain.binary(name, pair) for name in (*CONTROL_PLANE, *CONTROLLERS)},
         kwok_sources=toolchain.sources("kwok", pair),
-        _rendered=rendered,
-        _keys=kueue.WebhookKeys(cache / "kueue-webhook-keys"),
     )
+
+
+def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node_image: str | None) -> KindAssembly:
+    """The same for a kind cluster, whose nodes are made from `node_image`, or else from the pinned one.
+
+    Raises:
+        ToolchainError: something can't be built, or is not what was pinned.
+        UsageError: no node image, or no Ray, is recorded for the pair.
+    """
+    nodes = node_image or versions.node_image(pair)
+    tools = toolchain.ensure(pair, ["kind", "kubectl", "kustomize", "kueue-sources", "kuberay-sources"])
+    ingredients = Ingredients(
+        kind=tools["kind"],
+        kubectl=tools["kubectl"],
+        node_image=nodes,
+        control_plane_images=(),
+        worker_images=(f"{RAY_IMAGE}:{versions.ray_version(pair)}",),
+        archives=toolchain.store.root / "images",
+    )
+    bare = KindAssembly(
+        pair=replace(pair, kubernetes=kubernetes_of(nodes) or pair.kubernetes),
+        lock_digest=versions.digest(pair),
+        cache=toolchain.store.root,
+        rendered=_rendered(toolchain, pair),
+        keys=_keys(toolchain),
+        ingredients=ingredients,
+        kueue_image=versions.image("kueue", pair),
+        kuberay_image=versions.image("kuberay", pair),
+    )
+    needed = dict.fromkeys(image for spec in bare.components() for image in images_of(spec))
+    return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
+
+
+def kubernetes_of(node_image: str) -> str:
+    """The version of Kubernetes that a node image has by its tag (`kindest/node:v1.34.11@sha256:…`); empty if none.
+
+    kind publishes images for some patch releases only, so it may be another one than the pair names.
+    """
+    found = re.search(r":v(\d+\.\d+\.\d+)(?:@|$)", node_image)
+    return found[1] if found else ""
+
+
+def _rendered(toolchain: Toolchain, pair: Pair) -> dict[str, Rendered]:
+    kustomize = toolchain.binary("kustomize", pair)
+    root = toolchain.store.root
+    return {product: render(product, kustomize, toolchain.sources(product, pair), root) for product in CONTROLLERS}
+
+
+def _keys(toolchain: Toolchain) -> kueue.WebhookKeys:
+    return kueue.WebhookKeys(toolchain.store.root / "kueue-webhook-keys")
 
 
 def simulated_ray() -> ComponentSpec:

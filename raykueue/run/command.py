@@ -8,16 +8,19 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from raykueue.clusters.embedded.folder import ClusterFolder, clusters, reclaim_dead
 from raykueue.clusters.embedded.keeping import tail
-from raykueue.clusters.embedded.standing import Standing
+from raykueue.clusters.folder import ClusterFolder, clusters, made_by, reclaim_dead
+from raykueue.clusters.kind.ingredients import node_prefix
+from raykueue.clusters.standing import Standing
 from raykueue.errors import EXIT_OK, ClusterError, ClusterLocked, UsageError
 from raykueue.model.versions import PAIRED, Pair
+from raykueue.run.assembly import CONTROLLERS
+from raykueue.run.backends import backend_of
 from raykueue.run.ending import end
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.live import LiveCluster, bring_up
-from raykueue.run.options import DEFAULT_CLUSTER
-from raykueue.toolchain.builder import to_stderr
+from raykueue.run.options import DEFAULT_CLUSTER, RunOptions
+from raykueue.toolchain.builder import Toolchain, to_stderr
 from raykueue.toolchain.lock import load_versions
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ _UP = """\
 examples:
   raykueue up                                    the default pair, as cluster "default"
   raykueue up old --kueue 0.16.2                 another release, as cluster "old"
+  raykueue up real --cluster kind                real nodes in the local Docker, and real Ray
   export KUBECONFIG=$(raykueue up --kubeconfig)  only the path on standard output, also if it was up already
 
 It stays up until `raykueue down`, whatever becomes of this terminal. The first start builds what is missing.
@@ -59,6 +63,8 @@ def add_parser(subparsers: Subparsers) -> None:
     up.add_argument("name", metavar="NAME", nargs="?", default=DEFAULT_CLUSTER, help=f"({DEFAULT_CLUSTER})")
     for product in PAIRED:
         up.add_argument(f"--{product}", metavar="VERSION", help="a release in versions.toml (the default pair's)")
+    up.add_argument("--cluster", metavar="embedded|kind", default="embedded", help="where (embedded)")
+    up.add_argument("--kind-image", metavar="IMAGE", help="of kind's nodes (the pinned one)")
     up.add_argument("--kubeconfig", action="store_true", help="print nothing but the path of the kubeconfig")
     down = _add(subparsers, "down", _down, "end a cluster that was left up", _DOWN)
     which = down.add_mutually_exclusive_group()
@@ -87,16 +93,21 @@ def _add(
 
 
 def _up(arguments: argparse.Namespace) -> int:
+    options = RunOptions(cluster=arguments.cluster, node_image=arguments.kind_image).checked()
+    if options.cluster == "existing":
+        raise UsageError("--cluster existing: it is up, so there is nothing to start")
     versions = load_versions()
     pair = versions.pair(arguments.kueue, arguments.kuberay, arguments.kubernetes)
     folder = ClusterFolder.named(arguments.name)
     reclaim_dead()  # what a cluster of this name has left must be gone before its new lock is taken
+    if folder.alive() and folder.about and made_by(folder) != options.cluster:
+        raise UsageError(f"cluster {folder.name} is up, of --cluster {made_by(folder)}: give yours another name")
     if _is_up(folder, pair):
         return _tell_up(folder, arguments, "was up already")
     with folder.locked("raykueue up"):
         if _is_up(folder, pair):  # since a moment ago
             return _tell_up(folder, arguments, "was up already")
-        live = bring_up(folder, pair, versions, to_stderr)
+        live = bring_up(folder, pair, versions, _tell, backend_of(options))
         try:
             live.cluster.check()
             live.cluster.detach()
@@ -105,6 +116,11 @@ def _up(arguments: argparse.Namespace) -> int:
             raise
         live.cluster.close()
     return _tell_up(folder, arguments, "is up", live)
+
+
+def _tell(line: str) -> None:
+    if line:
+        to_stderr(line)
 
 
 def _is_up(folder: ClusterFolder, pair: Pair) -> bool:
@@ -136,6 +152,7 @@ def _tell_up(folder: ClusterFolder, arguments: argparse.Namespace, how: str, liv
         return EXIT_OK
     named = "" if folder.name == DEFAULT_CLUSTER else f" {folder.name}"
     reuse = "" if folder.name == DEFAULT_CLUSTER else f"={folder.name}"
+    what_kueue_says = "what Kueue says" + ("" if folder.removals() else f"; all logs are in {folder.path}")
     print(f"cluster {folder.name} {how}: {_pair(standing)}")
     if live is not None:
         print("  " + ", ".join(f"{what} {seconds:.1f} s" for what, seconds in live.seconds.items()))
@@ -143,7 +160,7 @@ def _tell_up(folder: ClusterFolder, arguments: argparse.Namespace, how: str, liv
     print(f"  export KUBECONFIG={standing.kubeconfig}")
     for command, meaning in (
         (f"pytest --reuse-cluster{reuse}", "runs the suites on it"),
-        (f"raykueue logs kueue{named}", f"what Kueue says; all logs are in {folder.path}"),
+        (f"raykueue logs kueue{named}", what_kueue_says),
         (f"raykueue down{named}", "ends it"),
     ):
         print(f"  {command:28}  # {meaning}")
@@ -171,7 +188,10 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _status(_: argparse.Namespace) -> int:
-    for name, ended in reclaim_dead().items():
+    def trouble(line: str) -> None:
+        print(f"raykueue: {line}", file=sys.stderr)
+
+    for name, ended in reclaim_dead(trouble).items():
         what = f"ended {', '.join(ended)}, and removed its folder" if ended else "removed its folder"
         print(f"cleaned up after cluster {name}, whose owner is gone: {what}")
     for name in reclaim_runs():
@@ -199,12 +219,30 @@ def _status(_: argparse.Namespace) -> int:
 
 def _logs(arguments: argparse.Namespace) -> int:
     folder = ClusterFolder.named(arguments.name)
+    if folder.removals():
+        return _logs_of_deployed(folder, arguments)
     known = sorted(path.stem for path in folder.path.glob("*.log"))
     if not known:
         raise UsageError(f"there is no cluster {folder.name}; `raykueue status` shows which there are")
     if arguments.component not in known:
         raise UsageError(f"cluster {folder.name} has no log of {arguments.component!r}; it has {', '.join(known)}")
     print(textwrap.dedent(tail(folder.path / f"{arguments.component}.log", arguments.lines, _WIDTH)))
+    return EXIT_OK
+
+
+def _logs_of_deployed(folder: ClusterFolder, arguments: argparse.Namespace) -> int:
+    if arguments.component not in CONTROLLERS:
+        raise UsageError(
+            f"cluster {folder.name} has no log of {arguments.component!r}; it has {', '.join(CONTROLLERS)}, and "
+            f"`kind export logs --name {node_prefix(folder.name)}` writes all that its nodes said"
+        )
+    from raykueue.clusters.deployments import Deployments  # an HTTP client that the others do without
+
+    versions, has = load_versions(), folder.about["pair"]
+    pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
+    assembly = backend_of(RunOptions(), folder).assemble(Toolchain(versions), versions, pair)
+    deployments = Deployments(folder.path / "kubeconfig", assembly.components())
+    print(textwrap.dedent(deployments.logs(arguments.component, arguments.lines)))
     return EXIT_OK
 
 

@@ -6,8 +6,8 @@ import contextlib
 
 import psutil
 
-from raykueue.clusters.embedded.folder import ClusterFolder, ends_within
 from raykueue.clusters.embedded.keeping import REQUEST_SECONDS, Keeping
+from raykueue.clusters.folder import ClusterFolder, ends_within
 from raykueue.errors import ClusterError, ClusterLocked
 
 
@@ -32,8 +32,11 @@ def end(folder: ClusterFolder, *, force: bool) -> bool:
                     f"cluster {folder.name} is in use by {folder.holder() or 'a run that has just taken it'}; "
                     "wait for it, or take it away with --force"
                 ) from None
-        _end_keeper(folder)
-        folder.reclaim()
+        if folder.removals():
+            folder.clear()
+        else:
+            _end_keeper(folder)
+            folder.reclaim()
     return True
 
 

@@ -45,10 +45,19 @@ class History:
 
     def pods(self) -> list[Object]:
         """Its pods that exist: of its RayClusters, and of its submitter Job."""
-        parents = {uid(one) for kind in ("RayCluster", "Job") for one in self._ever(kind) if self._owns(one)}
+        parents = self._parents()
         return [
             pod for pod in self.feed.objects("Pod") if (owner := controller(pod)) is not None and owner.uid in parents
         ]
+
+    def reasons(self) -> set[str]:
+        """What a kubelet ever said of its containers: why one waits, or how it ended, also before a restart."""
+        parents = self._parents()
+        found: set[str] = set()
+        for event in self.feed.events:
+            if event.kind == "Pod" and (owner := controller(event.object)) is not None and owner.uid in parents:
+                found |= _reasons(event.object)
+        return found
 
     def descendants(self) -> list[tuple[str, Object]]:
         """(kind, object) of everything that it owns, at any depth, and that still exists."""
@@ -111,6 +120,10 @@ class History:
         """The state that the job is in and after which `state` can't begin any more."""
         return next((other for other in ALL if other.name in state.after and self.is_in(other)), None)
 
+    def _parents(self) -> set[str]:
+        """UIDs of what has its pods: its RayClusters, and its submitter Job."""
+        return {uid(one) for kind in ("RayCluster", "Job") for one in self._ever(kind) if self._owns(one)}
+
     def _wanted_pods(self) -> int:
         """Its head, and the workers that it asks for."""
         events = self.feed.history("RayJob", self.uid)
@@ -159,3 +172,9 @@ class History:
 
 def _waits(workload: Object) -> bool:
     return active(workload) and not is_true(workload, "QuotaReserved") and not is_true(workload, "Finished")
+
+
+def _reasons(pod: Object) -> set[str]:
+    containers = [*status(pod).get("initContainerStatuses", ()), *status(pod).get("containerStatuses", ())]
+    states = [state for one in containers for kind in ("state", "lastState") for state in one.get(kind, {}).values()]
+    return {str(state["reason"]) for state in states if state.get("reason")}

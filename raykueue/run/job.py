@@ -9,30 +9,43 @@ from typing import Any
 
 from raykueue.errors import UsageError, WaitFailed
 from raykueue.kube.client import Api
+from raykueue.kube.exec import Exec, Ran
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
 from raykueue.model.requests import effective, live
 from raykueue.model.views import condition, labels, status
 from raykueue.model.workloads import charge, holds
 from raykueue.ray.control import RayControl
+from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
 from raykueue.run.resources import Resources
 from raykueue.run.states import Gone, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
+_OVER = ("SUCCEEDED", "FAILED", "STOPPED")
+"""Terminal states of Ray."""
+
 
 class Job:
     """A RayJob that a test submitted."""
 
     def __init__(
-        self, history: History, api: Api, ray: RayControl, manifest: Object, timeouts: Timeouts = DEFAULT
+        self,
+        history: History,
+        api: Api,
+        ray: RayControl,
+        manifest: Object,
+        timeouts: Timeouts = DEFAULT,
+        run: Exec | None = None,
     ) -> None:
+        """`run`: runs commands in its containers; None where these are simulated."""
         self.history = history
         self.manifest = manifest
         self._api = api
         self._ray = ray
         self._timeouts = timeouts
+        self._run = run
 
     @property
     def name(self) -> str:
@@ -70,6 +83,23 @@ class Job:
             raise WaitFailed(self._failed(state, f"not within {seconds:g} s", began)) from None
         return self
 
+    def until_said(self, reason: str, within: float | None = None) -> Job:
+        """Waits until a kubelet has said this of one of the job's containers: ErrImagePull, OOMKilled, …
+
+        Raises:
+            WaitFailed: it does not in time, and what it said instead.
+        """
+        seconds = self._timeouts.state if within is None else within
+        began = time.monotonic()
+        try:
+            self.history.feed.wait(lambda _: True if reason in self.history.reasons() else None, began + seconds)
+        except TimeoutError:
+            said = ", ".join(sorted(self.history.reasons())) or "nothing"
+            raise WaitFailed(
+                f"{self}: wanted a container of it to be {reason} within {seconds:g} s; what was said of them: {said}"
+            ) from None
+        return self
+
     def moment(self, state: State) -> Moment:
         """When the job last came into `state`.
 
@@ -98,13 +128,35 @@ class Job:
 
         `after_read`: its submitter ends only once KubeRay has read that.
         """
-        self._ray.finish(self.namespace, self.name, exit_code, after_read=after_read)
+        read = self._until_ray_is_said_to_be_over if after_read else None
+        self._ray.finish(self.namespace, self.name, exit_code, after_read=read)
         return self
 
     def stop(self) -> Job:
         """Stops the Ray job as `ray job stop` does: STOPPED."""
         self._ray.stop(self.namespace, self.name)
         return self
+
+    @property
+    def ray_state(self) -> str:
+        """What Ray itself says now: PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED; empty: it knows no such job."""
+        return str(self._ray.state(self.namespace, self.name)["status"] or "")
+
+    def run_in_head(self, *command: str) -> Ran:
+        """Runs a command in the container of its head that runs Ray, as `kubectl exec` does.
+
+        Raises:
+            UsageError: containers are simulated, or the job has not one head pod.
+        """
+        return self._commands(container(self.head), command)
+
+    @property
+    def head(self) -> Object:
+        """Its one head pod. Raises UsageError if there are others."""
+        heads = [pod for pod in self.history.pods() if pod_set(pod) == "head"]
+        if len(heads) != 1:
+            raise UsageError(f"{self} has {len(heads)} head pods, expected one; wait until it is Running")
+        return heads[0]
 
     def delete(self) -> Job:
         """Deletes the RayJob, as `kubectl delete` does."""
@@ -228,8 +280,24 @@ class Job:
         return _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) or "without a status yet"
 
     @property
+    def _commands(self) -> Exec:
+        if self._run is None:
+            raise UsageError(f"{self}: its containers are simulated; mark the test with tier('node')")
+        return self._run
+
+    @property
     def _path(self) -> str:
         return f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}"
+
+    def _until_ray_is_said_to_be_over(self) -> None:
+        def look(_: object) -> bool | None:
+            return True if status(self.history.rayjob() or {}).get("jobStatus") in _OVER else None
+
+        try:
+            self.history.feed.wait(look, time.monotonic() + self._timeouts.state)
+        except TimeoutError:
+            wanted = f"wanted KubeRay to say within {self._timeouts.state:g} s that its Ray job is over"
+            raise WaitFailed(f"{self}: {wanted}; it is {self.said}") from None
 
     def _pause(self, pause: bool) -> Job:
         workload = self.history.workload()

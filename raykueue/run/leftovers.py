@@ -6,7 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
-from raykueue.clusters.embedded.folder import state_root
+from raykueue.clusters.folder import state_root
 from raykueue.errors import ClusterError
 from raykueue.run.wire import Connection
 

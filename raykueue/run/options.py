@@ -13,8 +13,6 @@ Backend: TypeAlias = Literal["embedded", "kind", "existing"]
 Profile: TypeAlias = Literal["smoke", "core", "full"]
 BACKENDS: tuple[str, ...] = get_args(Backend)
 PROFILES: tuple[str, ...] = get_args(Profile)
-SERVED: tuple[str, ...] = ("embedded",)
-"""Backends that this version has."""
 
 DEFAULT_CLUSTER = "default"
 """The name that `raykueue up` and `--reuse-cluster` use if none is given."""
@@ -33,6 +31,16 @@ class RunOptions:
     """Name of a cluster that was left up."""
     report_dir: Path = Path("reports")
     profile: str = "core"
+    keep: bool = False
+    """The cluster stays up after the run."""
+    name: str | None = None
+    """Of the cluster, if it is to stay."""
+    node_image: str | None = None
+    """Of kind's nodes, instead of the pinned one."""
+    kubeconfig: Path | None = None
+    """Where an existing cluster's context is looked up, instead of where kubectl does."""
+    allow_drift: bool = False
+    """Test what runs even if it is not what was pinned."""
 
     def checked(self) -> RunOptions:
         """Itself.
@@ -42,12 +50,14 @@ class RunOptions:
         """
         if self.cluster not in BACKENDS:
             raise UsageError(f"--cluster {self.cluster}: there are {', '.join(BACKENDS)}")
-        if self.cluster not in SERVED:
-            raise UsageError(f"--cluster {self.cluster} is not built yet; this version has {', '.join(SERVED)}")
         if self.cluster == "existing" and not self.context:
             raise UsageError("--cluster existing needs --context NAME: no cluster is ever guessed")
         if self.context and self.cluster != "existing":
             raise UsageError(f"--context {self.context} goes with --cluster existing only")
+        if self.keep and self.cluster != "kind":
+            raise UsageError("--keep-cluster goes with --cluster kind; `raykueue up` starts an embedded one that stays")
+        if self.cluster == "existing" and self.reuse:
+            raise UsageError(f"--reuse-cluster={self.reuse} goes with clusters that this suite has started")
         if self.profile not in PROFILES:
             raise UsageError(f"--profile {self.profile}: there are {', '.join(PROFILES)}")
         return self

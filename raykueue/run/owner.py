@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from raykueue.clusters.protocol import Faults, NodeFaults
 from raykueue.controllers.settings import Settings
-from raykueue.errors import ClusterError, ComponentDied, InfraError
+from raykueue.errors import ClusterError, ComponentDied, InfraError, UsageError
+from raykueue.run.backends import Log
 from raykueue.run.lease import Leases
 from raykueue.run.leftovers import OWNER_SOCKET
-from raykueue.run.live import LiveRun, Log
+from raykueue.run.live import LiveRun
 from raykueue.run.options import RunOptions
 from raykueue.run.wire import Message, Peer, Server
 
@@ -109,8 +111,15 @@ class Owner:
             case "release":
                 await self._leases.release(peer)
             case "kill" | "start_component":
-                run = await self._opened()
-                await asyncio.to_thread(getattr(run.live.cluster, do), arguments["component"])
+                cluster = (await self._opened()).live.cluster
+                if not isinstance(cluster, Faults):
+                    raise UsageError(f"the components of cluster {cluster.name} are not ours to {do}")
+                await asyncio.to_thread(getattr(cluster, do), arguments["component"])
+            case "stop_node" | "start_node" | "restart_kubelet":
+                cluster = (await self._opened()).live.cluster
+                if not isinstance(cluster, NodeFaults):
+                    raise UsageError(f"the nodes of cluster {cluster.name} are not ours: no {do}")
+                await asyncio.to_thread(getattr(cluster, do), arguments["node"])
             case other:
                 raise InfraError(f"the owner does not know the request {other!r}")
         return {}
@@ -145,7 +154,8 @@ class Owner:
         # Progress of a start, told every 15 s at least while something is built: the way out of it, too.
         if self._closing.is_set():
             raise ClusterError("the run was ended while its cluster was being started")
-        self._log(line)
+        if line:  # an empty one only asks whether to go on
+            self._log(line)
 
     async def _change_settings(self, settings: Settings) -> None:
         assert self.run is not None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import uuid
 
-from raykueue.errors import UsageError
+from raykueue.errors import ClusterError, UsageError
 from raykueue.kube.apply import create
 from raykueue.kube.client import Api, ApiError
 from raykueue.model.events import Object
 from raykueue.run.feed import Feed
-from raykueue.run.job import Job, pod_set
+from raykueue.run.job import Job
 from raykueue.run.queue import Queue
 from raykueue.run.recording import Recording
 from raykueue.run.session import Lease
@@ -29,6 +30,7 @@ class Sabotage:
         self._lease = lease
         self._down: dict[str, bool] = {}
         self._kept: dict[str, threading.Event] = {}
+        self._lost: dict[str, None] = {}
 
     def pod_beside(self, job: Job, **requests: str) -> str:
         """Adds a pod that belongs to the job's RayCluster and that nobody pays for; returns its name."""
@@ -42,7 +44,7 @@ class Sabotage:
                 "metadata": {
                     "name": name,
                     "namespace": job.namespace,
-                    "ownerReferences": _head(job)["metadata"]["ownerReferences"],
+                    "ownerReferences": job.head["metadata"]["ownerReferences"],
                 },
                 "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
             },
@@ -57,7 +59,7 @@ class Sabotage:
 
     def keep_head(self, job: Job, seconds: float) -> None:
         """Keeps the job's head pod for `seconds` after it is told to go, by a finalizer that nobody else removes."""
-        head = _head(job)
+        head = job.head
         path = _path(head)
         self._api.merge(path, {"metadata": {"finalizers": [FINALIZER]}})
         let_go = self._kept[path] = threading.Event()
@@ -74,6 +76,14 @@ class Sabotage:
                 self._release(path)
 
         threading.Thread(target=keep, name=f"keeps {head['metadata']['name']}", daemon=True).start()
+
+    def exhaust_memory(self, job: Job) -> None:
+        """Lets the job's head run out of memory, so that the kernel kills its first process, which is Ray's."""
+        # A process may make its like easier to kill; and what is only reserved is no use of memory, so it is filled.
+        fill = "import itertools; held = [b'x' * (1 << 24) for _ in itertools.count()]"
+        wanted = f'echo 1000 > /proc/1/oom_score_adj && exec python3 -c "{fill}"'
+        with contextlib.suppress(ClusterError):  # the container is gone before the command has ended
+            job.run_in_head("sh", "-c", wanted)
 
     def delete_workload(self, job: Job) -> None:
         """Deletes the job's Workload by hand."""
@@ -114,8 +124,26 @@ class Sabotage:
         threading.Event().wait(seconds)
         self.revive(component)
 
+    def lose_node(self, job: Job) -> str:
+        """Ends the node that the job's head runs on, as a power cut does; returns its name."""
+        node = str(job.head["spec"]["nodeName"])
+        self._lost[node] = None
+        self._lease.stop_node(node)
+        return node
+
+    def find_node(self, node: str) -> None:
+        """Starts a node again that was lost."""
+        self._lease.start_node(node)
+        self._lost.pop(node, None)
+
+    def restart_kubelet(self, job: Job) -> None:
+        """Restarts the kubelet of the node that the job's head runs on."""
+        self._lease.restart_kubelet(str(job.head["spec"]["nodeName"]))
+
     def undo(self) -> None:
-        """Brings back whatever is down, and lets go of whatever is kept."""
+        """Brings back whatever is down or lost, and lets go of whatever is kept."""
+        for node in list(self._lost):
+            self.find_node(node)
         for component in list(self._down):
             self.revive(component)
         for path, let_go in list(self._kept.items()):
@@ -129,13 +157,6 @@ class Sabotage:
         except ApiError as error:
             if error.code != 404:
                 raise
-
-
-def _head(job: Job) -> Object:
-    heads = [pod for pod in job.history.pods() if pod_set(pod) == "head"]
-    if len(heads) != 1:
-        raise UsageError(f"{job} has {len(heads)} head pods, expected one; wait until it is Running")
-    return heads[0]
 
 
 def _path(pod: Object) -> str:

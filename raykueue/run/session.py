@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from raykueue.clusters.protocol import Tier
 from raykueue.controllers.settings import Settings
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
-from raykueue.ray.control import SimulatedRay
+from raykueue.kube.exec import Exec, WebsocketExec
+from raykueue.ray.control import RayControl, SimulatedRay
+from raykueue.ray.real import RealRay
 from raykueue.run.recording import Recording
 from raykueue.run.wire import Connection, Message
+from raykueue.toolchain.lock import load_versions
 
 CLUSTER_SECONDS = 45 * 60.0
 """A first run builds every binary: about 15 minutes on two cores."""
@@ -30,7 +35,10 @@ class Session:
         self._owner = Connection(owner, on_push=self._told, error=ClusterError)
         try:
             about = self._owner.call("cluster", timeout_s=CLUSTER_SECONDS)
-            self.api = Api(load_access(Path(about["kubeconfig"])))
+            access = load_access(Path(about["kubeconfig"]))
+            self.api = Api(access)
+            self.run: Exec = WebsocketExec(access)
+            """Commands in containers; only where these are real."""
             self.recording = Recording(Path(about["recorder"]))
             self._recordings.append(self.recording)
             for death in self._deaths:  # before there was a recording
@@ -39,9 +47,9 @@ class Session:
             self._owner.close()
             raise
         self.pair: Mapping[str, str] = about["pair"]
-        self.tier: str = about["tier"]
+        self.tier: Tier = about["tier"]
         self.journals = Path(about["journals"])
-        self.ray = SimulatedRay(Path(about["ray"]))
+        self.ray = _ray(about["ray"], self.api, self.run, self.pair)
         self._socket = owner
 
     def lease(self, settings: Settings | None) -> Lease:
@@ -82,6 +90,25 @@ class Lease:
         """Starts it again."""
         self._connection.call("start_component", timeout_s=COMPONENT_SECONDS, component=component)
 
+    def stop_node(self, node: str) -> None:
+        """Ends a node abruptly, and leaves it down."""
+        self._connection.call("stop_node", timeout_s=COMPONENT_SECONDS, node=node)
+
+    def start_node(self, node: str) -> None:
+        """Starts it again."""
+        self._connection.call("start_node", timeout_s=COMPONENT_SECONDS, node=node)
+
+    def restart_kubelet(self, node: str) -> None:
+        """Ends a node's kubelet and starts it again."""
+        self._connection.call("restart_kubelet", timeout_s=COMPONENT_SECONDS, node=node)
+
     def release(self) -> None:
         """Gives it back."""
         self._connection.close()
+
+
+def _ray(how: Mapping[str, Any], api: Api, run: Exec, pair: Mapping[str, str]) -> RayControl:
+    if "simulated" in how:
+        return SimulatedRay(Path(how["simulated"]))
+    versions = load_versions()
+    return RealRay(api, run, versions.ray_version(versions.pair(pair["kueue"], pair["kuberay"], pair["kubernetes"])))

@@ -1,12 +1,16 @@
 """How long anything may take, in one table.
 
 Waits follow events and return within milliseconds; these are the patience, not the pace. Each is several times the
-longest time seen with eight tests side by side on two cores, since a machine in CI is slower still.
+longest time seen, with eight tests side by side on two cores where nodes are simulated, since a machine in CI is slower
+still.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from raykueue.clusters.protocol import Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +28,6 @@ class Timeouts:
 
 
 DEFAULT = Timeouts()
+ON_NODES = Timeouts(state=180.0, end=120.0)
+"""Real pods: until Ray runs a job takes 30 s, and its pods may take all of their grace of 30 s to go."""
+BY_TIER: Mapping[Tier, Timeouts] = {"control-plane": DEFAULT, "node": ON_NODES}

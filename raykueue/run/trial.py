@@ -7,7 +7,7 @@ import copy
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ from raykueue.audit.explanations import Expect
 from raykueue.audit.handovers import HandOver
 from raykueue.audit.judge import Judgement, judge
 from raykueue.audit.thresholds import Thresholds
-from raykueue.clusters.embedded.kwok import STOP_ANNOTATION
 from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
 from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.views import uid
+from raykueue.ray.manifests import Replaced
 from raykueue.run.explanations import allowances, known_issues
 from raykueue.run.feed import Feed
 from raykueue.run.history import History
@@ -30,15 +30,14 @@ from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL, Names
 from raykueue.run.queue import Queue
 from raykueue.run.recorder.scopes import ScopeNames
 from raykueue.run.session import Lease, Session
-from raykueue.run.timeouts import DEFAULT, Timeouts
-
-DEFAULT_GRACE_SECONDS = 30
+from raykueue.run.stops import stop_slowly
+from raykueue.run.timeouts import BY_TIER, Timeouts
 
 
 class Trial:
     """What one test has of the cluster."""
 
-    def __init__(self, session: Session, lease: Lease, test: str, timeouts: Timeouts = DEFAULT) -> None:
+    def __init__(self, session: Session, lease: Lease, test: str, timeouts: Timeouts | None = None) -> None:
         self.session = session
         self.lease = lease
         self.test = test
@@ -46,7 +45,8 @@ class Trial:
         self.jobs: list[Job] = []
         self.handovers: tuple[HandOver, ...] = ()
         """As of the last judgement."""
-        self._timeouts = timeouts
+        self._timeouts = timeouts or BY_TIER[session.tier]
+        self._replaced: dict[Replaced, None] = {}
         self._created: list[str] = []
         self._expects: list[Expect] = []
         self._longest_stop = 0.0
@@ -63,6 +63,11 @@ class Trial:
     def opened(self) -> bool:
         """Whether there is anything to end and to judge."""
         return self._feed is not None
+
+    @property
+    def replaced(self) -> tuple[Replaced, ...]:
+        """What its RayJobs say differently from their manifests, each once."""
+        return tuple(self._replaced)
 
     def queue(self, manifest: str) -> Queue:
         """Makes everything in a manifest of queues, under this scope's names, and waits until Kueue would admit."""
@@ -108,13 +113,16 @@ class Trial:
             body["metadata"].pop("name", None)
             body["metadata"]["generateName"] = f"{name}-"
         if stops_after is not None:
-            _stop_slowly(body, stops_after)
+            stop_slowly(body, stops_after, self.session.tier)
             self._longest_stop = max(self._longest_stop, stops_after)
         if later_than is not None:
             _wait_for_a_later_second(later_than)
-        stored = create(self.session.api, self.names.rename(body))
+        prepared = self.session.ray.prepared(self.names.rename(body))
+        self._replaced |= dict.fromkeys(prepared.replaced)
+        stored = create(self.session.api, prepared.body)
         history = History(feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
-        job = Job(history, self.session.api, self.session.ray, stored, self._timeouts)
+        run = self.session.run if self.session.tier == "node" else None
+        job = Job(history, self.session.api, self.session.ray, stored, self._timeouts, run)
         self.jobs.append(job)
         return job
 
@@ -246,22 +254,6 @@ class Trial:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _stop_slowly(rayjob: dict[str, Any], seconds: float) -> None:
-    for template in _templates(rayjob):
-        grace = template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
-        if seconds > grace:
-            raise UsageError(f"stops_after={seconds:g}: its pods are killed after {grace} s, their grace period")
-        annotations = template.setdefault("metadata", {}).setdefault("annotations", {})
-        annotations[STOP_ANNOTATION] = f"{seconds:g}s"
-
-
-def _templates(rayjob: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    cluster = rayjob["spec"]["rayClusterSpec"]
-    groups = [cluster["headGroupSpec"], *cluster.get("workerGroupSpecs", ())]
-    submitter = rayjob["spec"].get("submitterPodTemplate")
-    return [group["template"] for group in groups] + ([submitter] if submitter else [])
 
 
 def _wait_for_a_later_second(job: Job) -> None:

@@ -23,7 +23,15 @@ from raykueue.toolchain.store import Artifact, Store, cache_root
 _SOURCES = "-sources"
 
 NAMES: tuple[str, ...] = (*PROGRAMS, *(product + _SOURCES for product in SOURCES))
-"""Everything that the embedded cluster needs: programs, and `<product>-sources` (manifests)."""
+"""Everything there is: programs, and `<product>-sources` (manifests)."""
+
+_EMBEDDED = recipe.programs_for("embedded")
+_PRODUCTS = {program.product for program in _EMBEDDED}
+EMBEDDED: tuple[str, ...] = (
+    *(program.name for program in _EMBEDDED),
+    *(product + _SOURCES for product in SOURCES if product in _PRODUCTS),
+)
+"""What the embedded cluster needs: what is made when nothing else is asked for."""
 
 
 def to_stderr(line: str) -> None:
@@ -75,14 +83,14 @@ class Toolchain:
         return self.store.find(self.artifact(name, pair))
 
     def ensure(self, pair: Pair, names: Iterable[str] | None = None) -> dict[str, Path]:
-        """name → path, for these names or all `NAMES`; what is missing is made, with progress lines.
+        """name → path, for these names or all of `EMBEDDED`; what is missing is made, with progress lines.
 
         Raises:
             UsageError: there is no such thing.
             ToolchainError: something can't be made, or is not what versions.toml pins.
             KeyboardInterrupt: SIGINT, SIGTERM or SIGHUP came; nothing half made is left, no process runs on.
         """
-        paths = {name: self.have(name, pair) for name in (NAMES if names is None else names)}
+        paths = {name: self.have(name, pair) for name in (EMBEDDED if names is None else names)}
         missing = [name for name, path in paths.items() if path is None]
         seconds = [recipe.estimate(_minutes(name)) for name in missing]
         with self._interrupts.deferred():
@@ -129,14 +137,17 @@ class Toolchain:
         return self._store(artifact, fill)
 
     def _build(self, go: Go, program: Program, release: Release, folder: Path) -> None:
-        wrapper = self._wrapper(go, release)
+        wrapper = self._wrapper(go, release, program.use)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             command, *arguments = recipe.build_arguments(program, release)
             go.call([command, "-o", folder / program.name, *arguments], wrapper, BUILD, Path(scratch))
 
-    def _wrapper(self, go: Go, release: Release) -> Path:
-        """A module with the release as a dependency, resolved, with checksums; a product's programs share it."""
-        packages = [program.package for program in recipe.programs_of(release.product)]
+    def _wrapper(self, go: Go, release: Release, use: recipe.Use) -> Path:
+        """A module with the release as a dependency, resolved, with checksums; a product's programs of a use share it.
+
+        Not those of another use: whoever needs no kubelet need not download what it is compiled from.
+        """
+        packages = [program.package for program in recipe.programs_for(use, release.product)]
         artifact = Artifact("wrap", str(release).replace(" ", "-"), self._facts(release, packages=packages))
 
         def fill(folder: Path) -> Mapping[str, Any]:

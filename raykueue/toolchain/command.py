@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - the type has no public name
 
 _EXAMPLES = """examples:
-  raykueue toolchain build                        everything for the default pair, from the cache or built now
+  raykueue toolchain build                        what an embedded cluster of the default pair needs
+  raykueue toolchain build kind kubectl           what drives kind clusters
   raykueue toolchain build kueue --kueue 0.16.2   one program of another release
   raykueue toolchain list                         what is in the cache, how large, and where
   KUEUE=$(raykueue toolchain path kueue)          the path alone, for scripts
@@ -39,7 +40,7 @@ def add_parser(subparsers: Subparsers) -> None:
     actions = toolchain.add_subparsers(title="actions", metavar="ACTION", required=True)
     names = f"one of: {', '.join(NAMES)}"
     build = _action(actions, "build", _build, "build what is missing in the cache")
-    build.add_argument("names", nargs="*", metavar="NAME", help=f"{names} (default: all of them)")
+    build.add_argument("names", nargs="*", metavar="NAME", help=f"{names} (default: what an embedded cluster needs)")
     _action(actions, "list", _list, "show what there is: name, version, size and path")
     path = _action(actions, "path", _path, "print the path of one binary in the cache")
     path.add_argument("name", metavar="NAME", help=names)

@@ -7,9 +7,12 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from raykueue.model.versions import Release, Version
+
+Use: TypeAlias = Literal["embedded", "kind", "airgap", "lint"]
+"""What a program is for: an embedded cluster, driving kind, a node image that is built here, or this repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Program:
     """How long a build takes on two cores with cold caches, measured; for the estimate that is shown, no more."""
     stamp: str = ""
     """The variable that says the version, or the binary reports a placeholder such as v0.0.0."""
+    use: Use = "embedded"
 
 
 _KUBERNETES = "k8s.io/kubernetes/cmd"
@@ -45,6 +49,20 @@ PROGRAMS: Mapping[str, Program] = {
         Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", 4.4, "sigs.k8s.io/kueue/pkg/version.GitVersion"),
         # Its package main is the root of the module.
         Program("kuberay", "kuberay", "github.com/ray-project/kuberay/ray-operator", 1.5),
+        Program("kind", "kind", "sigs.k8s.io/kind", 1.0, use="kind"),
+        Program("kubectl", "kubernetes", f"{_KUBERNETES}/kubectl", 0.9, _KUBERNETES_VERSION, "kind"),
+        Program("kubeadm", "kubernetes", f"{_KUBERNETES}/kubeadm", 0.4, _KUBERNETES_VERSION, "airgap"),
+        Program("kubelet", "kubernetes", f"{_KUBERNETES}/kubelet", 0.9, _KUBERNETES_VERSION, "airgap"),
+        Program("kube-proxy", "kubernetes", f"{_KUBERNETES}/kube-proxy", 0.4, _KUBERNETES_VERSION, "airgap"),
+        Program(
+            "crictl",
+            "cri-tools",
+            "sigs.k8s.io/cri-tools/cmd/crictl",
+            2.0,
+            "sigs.k8s.io/cri-tools/pkg/version.Version",
+            "airgap",
+        ),
+        Program("actionlint", "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", 0.2, use="lint"),
     )
 }
 
@@ -52,8 +70,9 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "kueue": ("config",),
     "kuberay": ("config",),
     "kwok": ("kustomize/stage",),
+    "kind": ("images/base/files",),
 }
-"""The folders of a product's module that hold its manifests."""
+"""The folders of a product's module that hold its manifests; of kind, what it puts into its node images."""
 
 SOURCES_MINUTES = 0.1
 
@@ -124,6 +143,6 @@ def estimate(minutes: float, cores: int | None = None) -> float:
     return minutes * 60 * 2 / (cores or os.cpu_count() or 2)
 
 
-def programs_of(product: str) -> Sequence[Program]:
-    """The programs that are built from one product's module."""
-    return [program for program in PROGRAMS.values() if program.product == product]
+def programs_for(use: Use, product: str = "") -> Sequence[Program]:
+    """The programs with one use; with `product`, those that are built from its module."""
+    return [program for program in PROGRAMS.values() if program.use == use and product in ("", program.product)]

@@ -4,7 +4,8 @@ import pytest
 
 from raykueue.run.states import Admitted, Pending, Running
 
-pytestmark = pytest.mark.queue("tight-node.yaml")
+# The node is a simulated one: a real one is as big as the machine, however small the quota.
+pytestmark = [pytest.mark.queue("tight-node.yaml"), pytest.mark.tier("control-plane")]
 
 
 def test_the_next_job_follows(leaving, queue, submit, expects, measure):

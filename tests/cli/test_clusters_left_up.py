@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from raykueue.cli import main
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, ClusterError
 from raykueue.model.versions import Pair
 from raykueue.run import command

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from raykueue.clusters.embedded.folder import ClusterFolder
+from raykueue.clusters.folder import ClusterFolder
 
 
 @pytest.fixture

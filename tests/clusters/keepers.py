@@ -7,8 +7,8 @@ import os
 
 import psutil
 
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
 from tests.clusters.processes import sleeper
 
 ENV = {"PATH": os.environ["PATH"]}

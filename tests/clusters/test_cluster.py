@@ -13,8 +13,8 @@ import pytest
 from raykueue.clusters.embedded import cluster as cluster_module
 from raykueue.clusters.embedded.bootstrap import Bootstrap
 from raykueue.clusters.embedded.cluster import EmbeddedCluster
-from raykueue.clusters.embedded.folder import ClusterFolder
-from raykueue.clusters.embedded.graph import Step
+from raykueue.clusters.folder import ClusterFolder
+from raykueue.clusters.graph import Step
 from raykueue.clusters.protocol import ComponentSpec, Process
 from raykueue.errors import ClusterError, ComponentDied
 from tests.clusters.processes import ends_with, gone, sleeper, until

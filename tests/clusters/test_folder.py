@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from raykueue.clusters.embedded import folder as folder_module
-from raykueue.clusters.embedded.folder import ClusterFolder, clusters, reclaim_dead, state_root
+from raykueue.clusters import folder as folder_module
+from raykueue.clusters.folder import ClusterFolder, Removal, clusters, made_by, reclaim_dead, state_root
 from raykueue.errors import ClusterError, ClusterLocked, UsageError
 from tests.clusters.processes import gone, sleeper, until
 
@@ -86,7 +86,7 @@ def test_a_lock_ends_with_its_block_and_leaves_no_empty_folder() -> None:
 
 _HOLDER = """
     import sys, time
-    from raykueue.clusters.embedded.folder import ClusterFolder
+    from raykueue.clusters.folder import ClusterFolder
     with ClusterFolder.named("dev").locked("a run"):
         print("held", flush=True)
         sys.stdin.read()
@@ -202,3 +202,57 @@ def test_what_is_described_is_read_again() -> None:
     folder.describe({"ports": {"etcd": 12345}})
     assert folder.about == {"ports": {"etcd": 12345}}
     assert [path.name for path in folder.path.iterdir()] == ["cluster.json"]
+
+
+def command(script: str, gone: str = "") -> Removal:
+    return Removal([sys.executable, "-c", script], dict(os.environ), gone)
+
+
+def without_processes(name: str, *removals: Removal, detached: bool = False) -> ClusterFolder:
+    folder = ClusterFolder.named(name)
+    folder.path.mkdir(mode=0o700, exist_ok=True)
+    folder.record(removals, detached=detached)
+    return folder
+
+
+def test_what_is_no_process_is_ended_by_the_recorded_command(tmp_path: Path) -> None:
+    folder = without_processes("dev", command(f"open({str(tmp_path / 'ended')!r}, 'w')"))
+    assert not folder.alive()
+    assert reclaim_dead() == {"dev": ["its nodes"]}
+    assert (tmp_path / "ended").exists()
+    assert not folder.path.exists()
+
+
+def test_what_is_no_process_is_alive_while_somebody_has_it_or_when_it_was_left_up() -> None:
+    held = without_processes("held", command("raise SystemExit(1)"))
+    without_processes("kept", command("raise SystemExit(1)"), detached=True)
+    with held.locked("a run"):
+        assert held.alive()
+        assert reclaim_dead() == {}
+    assert {folder.name for folder in clusters()} == {"held", "kept"}
+
+
+def test_a_removal_that_fails_leaves_the_folder_and_holds_nobody_else_up() -> None:
+    failing = without_processes("a", command("raise SystemExit('Cannot connect to the Docker daemon')"))
+    without_processes("b", command(""))
+    told: list[str] = []
+    assert reclaim_dead(told.append) == {"b": ["its nodes"]}
+    assert len(told) == 1
+    assert "cluster a can't be removed: " in told[0]
+    assert told[0].endswith("ended with code 1: Cannot connect to the Docker daemon")
+    assert failing.removals()
+    failing.record([command("")])
+    assert reclaim_dead() == {"a": ["its nodes"]}
+
+
+def test_a_removal_may_find_nothing() -> None:
+    without_processes("dev", command("raise SystemExit('network dev not found')", gone="not found"))
+    assert reclaim_dead() == {"dev": ["its nodes"]}
+
+
+def test_who_made_a_cluster_is_written_in_it() -> None:
+    folder = ClusterFolder.named("dev")
+    assert made_by(folder) == "embedded"
+    folder.path.mkdir()
+    folder.describe({"backend": "kind"})
+    assert made_by(folder) == "kind"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from raykueue.clusters.embedded.graph import Step, run
+from raykueue.clusters.graph import Step, run
 
 SECONDS = 10
 
@@ -70,7 +70,7 @@ def test_an_interrupt_makes_those_give_up_that_still_run(monkeypatch: pytest.Mon
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("raykueue.clusters.embedded.graph.wait", interrupt)
+    monkeypatch.setattr("raykueue.clusters.graph.wait", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run({"etcd": Step(lambda: given_up.wait(SECONDS))}, given_up.set)
     assert given_up.is_set()

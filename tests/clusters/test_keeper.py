@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from raykueue.clusters.embedded import keeping as keeping_module
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import ClusterError, ComponentDied
 from tests.clusters.keepers import ENV, start, state
 from tests.clusters.processes import ends_with, gone, sleeper, until

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from raykueue.clusters.embedded import keeping as keeping_module
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import ClusterError
 from tests.clusters.keepers import start, state
 from tests.clusters.processes import gone, sleeper, until

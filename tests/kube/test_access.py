@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from raykueue.clusters.embedded.kubeconfig import write_kubeconfig
+from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_cluster_pki
 from raykueue.errors import ClusterError
 from raykueue.kube import access
@@ -100,3 +102,50 @@ def test_a_context_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path
     kubeconfig = config(tmp_path, {"server": "https://s"}, {"token": "t"})
     with pytest.raises(ClusterError, match=r"context three: .*three is not among \['one', 'two'\]"):
         load_access(kubeconfig, "three")
+
+
+def plugin(tmp_path: Path, valid_for: float) -> dict[str, Any]:
+    """A credential plugin that gives another token at each call, good for so many seconds."""
+    script = tmp_path / "login"
+    script.write_text(
+        f"""#!{sys.executable}
+import datetime, json, pathlib
+calls = pathlib.Path({str(tmp_path / "calls")!r})
+number = int(calls.read_text()) + 1 if calls.exists() else 1
+calls.write_text(str(number))
+ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds={valid_for})
+print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+    "status": {{"token": f"token-{{number}}", "expirationTimestamp": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}}}}))
+"""
+    )
+    script.chmod(0o755)
+    version = "client.authentication.k8s.io/v1"
+    return {"exec": {"apiVersion": version, "command": str(script), "interactiveMode": "Never"}}
+
+
+def test_a_plugins_token_is_renewed_when_it_ends(tmp_path: Path) -> None:
+    found = load_access(config(tmp_path, {"server": "https://s"}, plugin(tmp_path, valid_for=-1)))
+    first, second = found.headers(), found.headers()
+    assert first != second
+    assert second["Authorization"].startswith("Bearer token-")
+
+
+def test_a_plugins_token_that_is_good_is_kept(tmp_path: Path) -> None:
+    found = load_access(config(tmp_path, {"server": "https://s"}, plugin(tmp_path, valid_for=7200)))
+    assert found.headers() == found.headers() == {"Authorization": "Bearer token-1"}
+
+
+def test_whom_to_trust_and_the_way_there_are_kept(tmp_path: Path) -> None:
+    cluster = {"server": "https://s", "insecure-skip-tls-verify": True, "proxy-url": "http://proxy:3128"}
+    found = load_access(config(tmp_path, cluster, {"token": "t"}))
+    assert (found.verify, found.proxy, found.server_name) == (False, "http://proxy:3128", "")
+    assert found.ssl_context().verify_mode == ssl.CERT_NONE
+    named = load_access(config(tmp_path, {"server": "https://s", "tls-server-name": "api.internal"}, {"token": "t"}))
+    assert (named.verify, named.server_name) == (True, "api.internal")
+    assert named.ssl_context().verify_mode == ssl.CERT_REQUIRED
+
+
+def test_a_proxy_that_can_not_be_used_is_told(tmp_path: Path) -> None:
+    cluster = {"server": "https://s", "proxy-url": "socks5://proxy:1080"}
+    with pytest.raises(ClusterError, match="proxy socks5://proxy:1080: expected http:// or https://"):
+        load_access(config(tmp_path, cluster, {"token": "t"}))

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from raykueue.errors import ClusterError
 from raykueue.kube import client as client_module
 from raykueue.kube.access import Access
 from raykueue.kube.client import Api, ApiError
+from raykueue.kube.session import ApiSession
 from tests.clusters.server import served
 
 
@@ -248,3 +251,52 @@ def test_what_stays_refused_is_an_error_in_the_end(server: Server, api: Api, mon
     with pytest.raises(ApiError, match="429 TooManyRequests: not now"):
         api.get("/api/v1/namespaces")
     assert 2 <= len(server.asked) < 20
+
+
+def test_who_says_so_trusts_whoever_answers(server: Server, tls: Tls) -> None:
+    with served(server.handler(), tls.context) as port:
+        blind = replace(tls.access(port), ca_file="", verify=False)
+        assert Api(blind).get("/api") == {}
+        with pytest.raises(ClusterError, match="no answer"):
+            Api(replace(blind, verify=True)).get("/api")
+
+
+def test_the_certificate_must_have_the_name_that_is_asked_for(server: Server, tls: Tls) -> None:
+    with served(server.handler(), tls.context) as port:
+        assert Api(replace(tls.access(port), server_name="localhost")).get("/api") == {}
+        with pytest.raises(ClusterError, match="no answer"):
+            Api(replace(tls.access(port), server_name="api.internal")).get("/api")
+
+
+def test_requests_go_through_the_proxy_that_is_named(server: Server) -> None:
+    with served(server.handler()) as port:
+        access = Access("http://api.internal:6443", ca_file="", proxy=f"http://127.0.0.1:{port}")
+        assert Api(access).get("/api") == {}
+        assert server.asked[0][1] == "http://api.internal:6443/api"
+
+        async def by_session() -> None:
+            async with ApiSession(access) as session:
+                await session.get("/apis")
+
+        asyncio.run(by_session())
+        assert server.asked[1][1] == "http://api.internal:6443/apis"
+
+
+def test_each_request_has_the_token_of_its_moment(server: Server) -> None:
+    tokens = iter(["one", "two", "three"])
+    with served(server.handler()) as port:
+        access = Access(f"http://127.0.0.1:{port}", ca_file="", token="old", renewed=lambda: next(tokens))  # noqa: S106
+        api = Api(access)
+        api.get("/api")
+        api.get("/api")
+
+        async def by_session() -> None:
+            async with ApiSession(access) as session:
+                await session.get("/api")
+
+        asyncio.run(by_session())
+    assert [headers["Authorization"] for _, _, headers, _ in server.asked] == [
+        "Bearer one",
+        "Bearer two",
+        "Bearer three",
+    ]

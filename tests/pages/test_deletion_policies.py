@@ -42,6 +42,13 @@ def test_it_says_which_policy_is_safe_on_which_pair() -> None:
     assert old[6] == "not there"
 
 
+def test_pairs_of_which_the_same_is_told_share_a_row() -> None:
+    also = [OLD | {"kuberay": "1.4.2"}, OLD | {"kueue": "0.14.0"}, OLD | {"kueue": "0.14.0", "kuberay": "1.4.2"}]
+    text = page([DEFAULT, OLD, *also], DEFAULT, FOUND)
+    assert row(text, "KubeRay 1.3.2 or 1.4.2, Kueue 0.10.1 or 0.14.0")[3] == "**leaks the head, for ever**"
+    assert "On KubeRay 1.3.2 or 1.4.2 the gate" in text
+
+
 def test_it_says_what_a_policy_costs_and_how_the_last_run_went() -> None:
     text = page([DEFAULT], DEFAULT, FOUND)
     assert "| shutdown-on-success-queued-k8sjob | 0.5 s | 1.0 core-s | 0.0 s | 420 ms |" in text

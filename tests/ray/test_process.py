@@ -104,7 +104,7 @@ def test_sidecar_ends_its_container_only_and_its_head_runs_on(tmp_path: Path) ->
 def test_a_submitter_can_be_kept_until_the_terminal_state_was_read(tmp_path: Path) -> None:
     async def body(ray: Harness) -> None:
         await ray.seen()
-        finishing = asyncio.create_task(ray.control("finish", "ns", "a", 1, after_read=True))
+        finishing = asyncio.create_task(ray.control("finish", "ns", "a", 1, after_read=lambda: None))
         instructions = ray.process.instructions
         await ray.until(lambda: instructions.state("ns", "a")["status"] == "FAILED")
         await ray.seen()

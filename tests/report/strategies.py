@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from raykueue.model.findings import Verdict
-from raykueue.report.record import JudgedFinding, Record, Scope
+from raykueue.report.record import JudgedFinding, Record, Replaced, Scope
 from tests.report.samples import STARTED, finding
 
 NASTY = [
@@ -61,4 +61,5 @@ def records(draw: st.DrawFn) -> Record:
         journal=draw(texts),
         reproduce=draw(texts),
         moments=draw(st.dictionaries(texts, st.floats(-1e9, 1e9), max_size=2)),
+        replaced=tuple(draw(st.lists(st.builds(Replaced, said, texts, texts), max_size=2))),
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raykueue.model.findings import Verdict
-from raykueue.report.record import Record
+from raykueue.report.record import Record, Replaced
 from raykueue.report.summary import LIMIT, code, fenced, inline, markdown
 from tests.report.samples import FACTS, finding, full_record, handover, mixed_records, record, report
 from tests.report.strategies import records, texts
@@ -53,6 +53,12 @@ def test_a_known_defect_without_a_finding_is_listed_too() -> None:
 def test_notes_stand_once_though_many_tests_write_them() -> None:
     each = [record(f"t.py::{n}", notes=("The guide is wrong.",)) for n in range(3)]
     assert markdown(report(each)).count("The guide is wrong.") == 1
+
+
+def test_what_was_replaced_in_manifests_stands_once() -> None:
+    replaced = (Replaced("spec.entrypoint", "python train.py", "wait for it"),)
+    text = markdown(report([record(f"t.py::{n}", replaced=replaced) for n in range(3)]))
+    assert text.count("* `spec.entrypoint`: `python train.py` became `wait for it`\n") == 1
 
 
 def test_every_hand_over_has_its_times_in_one_table() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -129,11 +130,13 @@ def test_a_sidecar_fails_only_once_kuberay_has_read_it() -> None:
     read: list[bool] = []
     job.manifest = {**job.manifest, "spec": {"submissionMode": Mode.SIDECAR.value}}
 
-    def finish(*_: object, after_read: bool = False) -> None:
-        read.append(after_read)
+    def finish(*_: object, after_read: Callable[[], object] | None = None) -> None:
+        read.append(after_read is not None)
+        assert after_read is not None
+        after_read()
 
     job._ray.finish = finish  # type: ignore[method-assign, assignment]
-    with Later(feed, lambda: ends(feed, "Failed", "FAILED", "AppFailed")):
+    with Later(feed, lambda: feed.job("Running", "FAILED"), lambda: ends(feed, "Failed", "FAILED", "AppFailed")):
         job.end(Outcome.FAILED)
     assert read == [True]
 

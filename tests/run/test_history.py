@@ -172,3 +172,18 @@ def test_an_owner_that_is_no_controller_makes_a_descendant_too() -> None:
     feed = FakeFeed()
     feed.write("Service", "svc", metadata={"ownerReferences": [{"uid": uid("RayJob", "job")}]})
     assert [kind for kind, _ in feed.history_of().descendants()] == ["Service"]
+
+
+def test_what_a_kubelet_said_of_containers_is_known_though_they_are_gone() -> None:
+    feed = FakeFeed()
+    feed.write("RayCluster", "cluster", "RayJob job")
+    waits = {"name": "ray-head", "state": {"waiting": {"reason": "ErrImagePull"}}}
+    killed = {"name": "ray-head", "state": {"running": {}}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
+    init = {"name": "wait", "state": {"terminated": {"reason": "Completed"}}}
+    feed.write("Pod", "head", "RayCluster cluster", status={"containerStatuses": [waits]})
+    feed.write("Pod", "head", what="MODIFIED", status={"containerStatuses": [killed], "initContainerStatuses": [init]})
+    feed.write(
+        "Pod", "foreign", "RayCluster other", status={"containerStatuses": [{"state": {"waiting": {"reason": "X"}}}]}
+    )
+    feed.delete("Pod", "head")
+    assert feed.history_of().reasons() == {"ErrImagePull", "OOMKilled", "Completed"}

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
 
 from raykueue.errors import UsageError, WaitFailed
 from raykueue.kube.client import Api
+from raykueue.kube.exec import Container, Ran
 from raykueue.ray.control import RayControl
 from raykueue.run.job import Job
 from raykueue.run.states import Admitted, Complete, Evicted, Failed, Gone, Pending, Running
@@ -212,3 +213,87 @@ def test_a_failed_job_that_was_wanted_to_fail_is_no_failure() -> None:
     assert job_in(feed).until(Failed)
     feed.delete("RayJob", "job")
     assert job_in(feed).until(Gone)
+
+
+def test_an_end_that_is_to_be_read_first_is_told_so_once_kuberay_says_it() -> None:
+    feed, done = FakeFeed(), list[str]()
+    feed.job("Running", "RUNNING")
+    job = job_in(feed)
+
+    def finish(*_: object, after_read: Callable[[], object] | None) -> None:
+        assert after_read is not None
+        after_read()
+        done.append(job.job_status)
+
+    job._ray.finish = finish  # type: ignore[method-assign, assignment]
+    with Later(feed, lambda: feed.job("Running", "FAILED")):
+        job.finish(1, after_read=True)
+    assert done == ["FAILED"]
+
+
+def test_an_end_that_is_never_read_fails() -> None:
+    feed = FakeFeed()
+    feed.job("Running", "RUNNING")
+    job = job_in(feed, state=0.01)
+    job._ray.finish = lambda *_, after_read: after_read()  # type: ignore[method-assign, assignment]
+    with pytest.raises(
+        WaitFailed, match=r"wanted KubeRay to say within 0\.01 s that its Ray job is over; it .*RUNNING"
+    ):
+        job.finish(1, after_read=True)
+
+
+HEAD: dict[str, Any] = {
+    "metadata": {"labels": {"ray.io/node-type": "head"}},
+    "spec": {"containers": [{"name": "ray-head"}, {"name": "ray-job-submitter"}]},
+}
+
+
+def with_head(feed: FakeFeed, reason: str = "") -> None:
+    feed.write("RayCluster", "cluster", "RayJob job")
+    states = [{"name": "ray-head", "state": {"waiting": {"reason": reason}}}] if reason else []
+    feed.write("Pod", "head", "RayCluster cluster", status={"containerStatuses": states}, **HEAD)
+
+
+def test_a_wait_for_what_a_kubelet_says_ends_with_the_event() -> None:
+    feed = FakeFeed()
+    with_head(feed)
+    with Later(feed, lambda: with_head(feed, "ErrImagePull")):
+        assert job_in(feed).until_said("ErrImagePull").history.reasons() == {"ErrImagePull"}
+
+
+def test_a_wait_for_what_a_kubelet_never_says_tells_what_it_said() -> None:
+    feed = FakeFeed()
+    with_head(feed, "ErrImagePull")
+    with pytest.raises(WaitFailed, match=r"wanted a container of it to be OOMKilled .* said of them: ErrImagePull"):
+        job_in(feed, state=0.01).until_said("OOMKilled")
+
+
+def test_a_command_runs_in_the_heads_first_container() -> None:
+    feed, ran = FakeFeed(), list[Any]()
+    with_head(feed)
+    job = job_in(feed)
+
+    def run(where: Container, command: Sequence[str], _seconds: float = 0.0) -> Ran:
+        ran.append((where, command))
+        return Ran(1, "no cluster")
+
+    job._run = run
+    assert job.run_in_head("ray", "status") == Ran(1, "no cluster")
+    assert ran == [(Container(NAMESPACE, "head", "ray-head"), ("ray", "status"))]
+
+
+def test_no_command_runs_where_containers_are_simulated_or_there_is_no_head() -> None:
+    feed = FakeFeed()
+    job = job_in(feed)
+    with pytest.raises(UsageError, match="its containers are simulated; mark the test with tier"):
+        job.run_in_head("true")
+    job._run = lambda *_: Ran(0, "")
+    with pytest.raises(UsageError, match="has 0 head pods, expected one"):
+        job.run_in_head("true")
+
+
+def test_the_state_of_the_ray_job_is_rays_own_word() -> None:
+    job = job_in(FakeFeed())
+    for word, told in (("RUNNING", "RUNNING"), (None, "")):
+        job._ray.state = lambda *_, word=word: {"status": word}  # type: ignore[method-assign, assignment, misc]
+        assert job.ray_state == told

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from raykueue.errors import UsageError
-from raykueue.run import options
 from raykueue.run.options import RunOptions
 
 
@@ -22,7 +21,7 @@ def test_every_profile_is_possible(profile: str) -> None:
     ("asked", "message"),
     [
         ({"cluster": "minikube"}, "--cluster minikube: there are embedded, kind, existing"),
-        ({"cluster": "kind"}, "--cluster kind is not built yet; this version has embedded"),
+        ({"keep": True}, "--keep-cluster goes with --cluster kind; `raykueue up` starts an embedded one that stays"),
         ({"context": "prod"}, "--context prod goes with --cluster existing only"),
         ({"profile": "quick"}, "--profile quick: there are smoke, core, full"),
     ],
@@ -32,8 +31,7 @@ def test_what_is_not_possible_is_told_with_what_is(asked: dict[str, Any], messag
         RunOptions(**asked).checked()
 
 
-def test_no_existing_cluster_is_ever_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "SERVED", options.BACKENDS)
+def test_no_existing_cluster_is_ever_guessed() -> None:
     with pytest.raises(UsageError, match="--cluster existing needs --context NAME: no cluster is ever guessed"):
         RunOptions(cluster="existing").checked()
     assert RunOptions(cluster="existing", context="mine").checked()

@@ -21,6 +21,9 @@ from raykueue.run.wire import Connection
 GATED = Settings(kuberay_gates={"A": True})
 
 
+FAULTS = ("kill", "start_component", "stop_node", "start_node", "restart_kubelet")
+
+
 class FakeRun:
     """A run that is up at once, or when the test says so."""
 
@@ -36,7 +39,7 @@ class FakeRun:
         self.changes: list[Settings] = []
         self.done: list[tuple[str, str]] = []
         self.recording = object()
-        cluster = SimpleNamespace(kill=self._noting("kill"), start_component=self._noting("start_component"))
+        cluster = SimpleNamespace(**{name: self._noting(name) for name in FAULTS})
         self.live = SimpleNamespace(change=lambda settings, _: self.changes.append(settings), cluster=cluster)
 
     def open(self, _options: RunOptions, _folder: Path, log: Callable[[str], None], on_death: Any) -> FakeRun:
@@ -198,6 +201,14 @@ def test_test_processes_are_told_of_a_death_whatever_they_wait_for(owner: Owner,
     connection.close()
 
 
+def test_a_cluster_whose_nodes_are_not_ours_says_so(owner: Owner, run: FakeRun) -> None:
+    run.live.cluster = SimpleNamespace(name="theirs", kill=print, start_component=print)
+    lease = Lease(owner.socket, None)
+    with pytest.raises(UsageError, match="the nodes of cluster theirs are not ours: no stop_node"):
+        lease.stop_node("worker")
+    lease.release()
+
+
 def test_leases_end_with_their_connections(owner: Owner, run: FakeRun) -> None:
     reader = Lease(owner.socket, None)
     writers: list[Lease] = []
@@ -209,7 +220,9 @@ def test_leases_end_with_their_connections(owner: Owner, run: FakeRun) -> None:
     assert run.changes == [GATED]
     writers[0].kill("kueue")
     writers[0].start_component("kueue")
-    assert run.done == [("kill", "kueue"), ("start_component", "kueue")]
+    for fault in (writers[0].stop_node, writers[0].start_node, writers[0].restart_kubelet):
+        fault("worker")
+    assert run.done == [(name, "kueue") for name in FAULTS[:2]] + [(name, "worker") for name in FAULTS[2:]]
     writers[0].release()
     Lease(owner.socket, None).release()
     assert run.changes == [GATED, DEFAULT]

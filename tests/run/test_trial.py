@@ -10,6 +10,8 @@ from typing import Any, cast
 import pytest
 
 from raykueue.errors import ClusterError, ProductDefect, RecorderError, UsageError
+from raykueue.ray.control import RayControl, SimulatedRay
+from raykueue.ray.manifests import Prepared, Replaced
 from raykueue.run import trial as trial_module
 from raykueue.run.job import Job
 from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL
@@ -89,7 +91,7 @@ def trial(cluster: FakeCluster) -> Trial:
     session = SimpleNamespace(
         api=cluster,
         recording=cluster,
-        ray=None,
+        ray=SimulatedRay(Path("nobody-listens")),
         tier="control-plane",
         pair={"kubernetes": "1.34.4", "kueue": "0.19.2", "kuberay": "1.6.2"},
     )
@@ -156,6 +158,23 @@ def test_options_of_a_job_change_what_is_created_and_never_the_callers_manifest(
         assert list(group["template"]["metadata"]["annotations"].values()) == ["5s"]
     trial.submit(RAYJOB)
     assert PRIORITY_LABEL not in cluster.bodies[cluster.created[-1]]["metadata"]["labels"]
+
+
+def test_what_real_ray_needs_is_replaced_after_all_else_and_told_once(trial: Trial, cluster: FakeCluster) -> None:
+    told = Replaced("spec.entrypoint", "python train.py", "wait")
+    seen: list[str] = []
+
+    def prepared(rayjob: dict[str, Any]) -> Prepared:
+        seen.append(rayjob["metadata"]["namespace"])
+        return Prepared({**rayjob, "spec": {**rayjob["spec"], "entrypoint": "wait"}}, (told,))
+
+    trial.session.ray = cast("RayControl", SimpleNamespace(prepared=prepared))
+    trial.queue("queue.yaml")
+    for _ in range(2):
+        trial.submit(RAYJOB)
+        assert cluster.bodies[cluster.created[-1]]["spec"]["entrypoint"] == "wait"
+    assert seen == [trial.names.namespace] * 2
+    assert trial.replaced == (told,)
 
 
 def test_pods_can_not_take_longer_to_stop_than_their_grace(trial: Trial, cluster: FakeCluster) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from raykueue.errors import ToolchainError, UsageError
 from raykueue.model.versions import Versions
-from raykueue.toolchain.builder import NAMES, Toolchain
-from raykueue.toolchain.recipe import PROGRAMS, SOURCES
+from raykueue.toolchain.builder import EMBEDDED, NAMES, Toolchain
+from raykueue.toolchain.recipe import PROGRAMS
 from raykueue.toolchain.store import MANIFEST
 from tests.toolchain.fake_go import FakeGo
 
@@ -31,10 +31,13 @@ def test_a_cached_binary_is_found_without_starting_go(toolchain: Toolchain, vers
     assert go.calls() == before
 
 
-def test_everything_of_a_pair_is_ensured_at_once(toolchain: Toolchain, versions: Versions, go: FakeGo) -> None:
+def test_what_an_embedded_cluster_needs_is_ensured_at_once_and_nothing_else(
+    toolchain: Toolchain, versions: Versions, go: FakeGo
+) -> None:
     paths = toolchain.ensure(versions.default)
-    assert set(paths) == set(NAMES) == {*PROGRAMS, *(f"{product}-sources" for product in SOURCES)}
-    assert len(go.calls("build")) == len(PROGRAMS)
+    for_others = {"kind", "kubectl", "kubeadm", "kubelet", "kube-proxy", "crictl", "kind-sources", "actionlint"}
+    assert set(paths) == set(EMBEDDED) == set(NAMES) - for_others
+    assert len(go.calls("build")) == len(set(PROGRAMS) - for_others)
     assert len(go.calls("version")) == 1
 
 
@@ -150,7 +153,7 @@ def test_a_second_builder_waits_for_the_first_and_uses_what_it_made(
 
 def test_what_does_not_exist_is_named_with_what_does(toolchain: Toolchain, versions: Versions) -> None:
     with pytest.raises(UsageError, match="kube-scheduler"):
-        toolchain.binary("kubelet", versions.default)
+        toolchain.binary("kube-dns", versions.default)
     with pytest.raises(UsageError, match="kueue, kuberay, kwok"):
         toolchain.sources("etcd", versions.default)
     with pytest.raises(UsageError, match="kwok-sources"):

@@ -34,7 +34,13 @@ def test_build_prints_name_and_path_of_what_was_asked_for(capsys: pytest.Capture
     assert "kueue-0.16.2-" in lines[1][1]
 
 
-def test_build_without_names_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_makes_what_drives_kind_when_it_is_named(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
+    assert run("build", "kind", "kubectl") == EXIT_OK
+    folders = [Path(line.split("\t")[1]).parent.name for line in capsys.readouterr().out.splitlines()]
+    assert [folder.rpartition("-")[0] for folder in folders] == ["kind-0.33.0", "kubectl-1.34.4"]
+
+
+def test_build_without_names_asks_for_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def ensure(toolchain: Toolchain, pair: Pair, names: list[str] | None = None) -> dict[str, Path]:

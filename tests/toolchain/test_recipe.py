@@ -61,6 +61,8 @@ def test_kubernetes_is_told_its_version_and_kueue_its_own(versions: Versions) ->
     assert kubernetes == f"-s -w {stamp}gitVersion=v1.34.4 {stamp}gitMajor=1 {stamp}gitMinor=34"
     kueue = ldflags(PROGRAMS["kueue"], versions.release("kueue", "0.16.2"))
     assert kueue == "-s -w -X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.16.2"
+    crictl = ldflags(PROGRAMS["crictl"], versions.release("cri-tools", "1.34.0"))
+    assert crictl == "-s -w -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.34.0"
     assert ldflags(PROGRAMS["etcd"], versions.release("etcd", "3.6.8")) == "-s -w"
 
 

@@ -18,15 +18,14 @@ from raykueue.audit.windows import Window
 from raykueue.model import views
 from raykueue.model.events import Marker, Moment
 from raykueue.model.findings import Class, Finding
-from raykueue.model.gates import Range, within
+from raykueue.model.gates import gate
 from raykueue.model.quantities import add, describe_all
 from raykueue.model.rayjobs import RETRYING, SUSPENDED, VALIDATION_FAILED, deployment_status, wants_suspension
 from raykueue.model.workloads import EVICTED
 
 _KINDS = ("RayJob", "RayCluster")
 _SUSPENDED = frozenset({"", "New", SUSPENDED})
-# Quota of a job in ValidationFailed is given back from these on, as documented (kueue#14194, #14192).
-_RELEASES_INVALID = (Range("0.18.5", "0.19.0-0"), Range("0.19.1"))
+_RELEASES_INVALID = gate("invalid-job-on-hold")
 _TELLS = {
     "evicted": "it was evicted, and its quota is still reserved",
     "validation-failed": "its job failed validation",
@@ -214,7 +213,7 @@ class ReleasedInTime(Rule):
         )
 
     def _class(self, cause: str) -> Class:
-        promised = cause == "validation-failed" and within(self.pair["kueue"], _RELEASES_INVALID)
+        promised = cause == "validation-failed" and _RELEASES_INVALID.open_for(self.pair)
         return "contract" if promised else "hazard"
 
 

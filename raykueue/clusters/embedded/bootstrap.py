@@ -10,11 +10,11 @@ from pathlib import Path
 from raykueue.clusters.embedded import kwok
 from raykueue.clusters.embedded.controlplane import Command, ControlPlane
 from raykueue.clusters.embedded.etcd import Etcd
-from raykueue.clusters.embedded.graph import Step
 from raykueue.clusters.embedded.keeping import Keeping, tail
-from raykueue.clusters.embedded.kubeconfig import write_kubeconfig
 from raykueue.clusters.embedded.saved import SavedState
 from raykueue.clusters.embedded.seats import POLL_SECONDS, READY_SECONDS, Components, clean_environment
+from raykueue.clusters.graph import Step
+from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_cluster_pki
 from raykueue.clusters.protocol import Manifest, Manifests
 from raykueue.clusters.services import call_loopback
@@ -22,6 +22,7 @@ from raykueue.errors import ClusterError
 from raykueue.kube.access import load_access
 from raykueue.kube.apply import create, ensure
 from raykueue.kube.client import Api, ApiError
+from raykueue.kube.crds import wait_served
 
 _CRD_PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _WEBHOOK_PREFIXES = ("/registry/validatingwebhookconfigurations/", "/registry/mutatingwebhookconfigurations/")
@@ -146,21 +147,7 @@ class Bootstrap:
     def _establish(self, crds: Manifests) -> None:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda crd: create(self._api, crd), crds))
-        # By discovery: a LIST of these CRDs is 5 MB each time.
-        wanted: dict[str, set[str]] = {}
-        for crd in crds:
-            for version in crd["spec"]["versions"]:
-                if version["served"]:
-                    group_version = f"{crd['spec']['group']}/{version['name']}"
-                    wanted.setdefault(group_version, set()).add(crd["spec"]["names"]["plural"])
-        for group_version, plurals in wanted.items():
-            self._until("kube-apiserver", lambda gv=group_version, names=plurals: names <= self._served(gv))  # type: ignore[misc]
-
-    def _served(self, group_version: str) -> set[str]:
-        try:
-            return {resource["name"] for resource in self._api.get(f"/apis/{group_version}")["resources"]}
-        except ApiError:
-            return set()
+        wait_served(self._api, crds, lambda reached: self._until("kube-apiserver", reached))
 
     def _until(self, name: str, reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + READY_SECONDS

@@ -6,19 +6,23 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raykueue.clusters.embedded import graph, kwok
+import psutil
+
+from raykueue.clusters import graph
+from raykueue.clusters.embedded import kwok
 from raykueue.clusters.embedded.bootstrap import Bootstrap
 from raykueue.clusters.embedded.controlplane import ControlPlane
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping, tail
 from raykueue.clusters.embedded.ports import Ports
 from raykueue.clusters.embedded.saved import SavedState
 from raykueue.clusters.embedded.seats import Components
+from raykueue.clusters.folder import ClusterFolder
 from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 
@@ -42,6 +46,7 @@ class EmbeddedCluster:
     ) -> None:
         self.name = folder.name
         self.kubeconfig = folder.path / "kubeconfig"
+        self.probing = "default"
         self.timings: list[graph.Timing] = []
         self.from_saved = False
         self.about: dict[str, Any] = {}
@@ -108,7 +113,30 @@ class EmbeddedCluster:
 
     def logs(self, component: str) -> str:
         """The last lines of a component's log."""
-        return tail(self._folder.path / f"{component}.log", lines=40)
+        return tail(self.log_file(component), lines=40)
+
+    def log_file(self, component: str) -> Path:
+        """All that a component has logged since the cluster was made."""
+        return self._folder.path / f"{component}.log"
+
+    def programs(self) -> dict[str, Path]:
+        """Component → the program that runs as its process; of those that run."""
+        found = {}
+        for name, about in self._keeper.status().items():
+            with contextlib.suppress(psutil.Error):
+                found[name] = Path(psutil.Process(int(about["pid"])).exe())
+        return found
+
+    def export_logs(self, folder: Path) -> None:
+        """Copies every log into a folder."""
+        for log in self._folder.path.glob("*.log"):
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(log, folder)
+
+    @property
+    def how(self) -> str:
+        """How it came up."""
+        return "from a saved state" if self.from_saved else "cold"
 
     def stop(self) -> None:
         """Ends every process and removes the folder."""

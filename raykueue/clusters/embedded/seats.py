@@ -12,9 +12,9 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from raykueue.clusters.embedded.keeping import Keeping, tail
-from raykueue.clusters.embedded.kubeconfig import write_kubeconfig
 from raykueue.clusters.embedded.mounts import can_mount, mounted
 from raykueue.clusters.embedded.ports import Ports
+from raykueue.clusters.kubeconfig import write_kubeconfig
 from raykueue.clusters.pki import write_secret
 from raykueue.clusters.protocol import ComponentSpec
 from raykueue.errors import ClusterError

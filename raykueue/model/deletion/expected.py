@@ -77,7 +77,7 @@ class Expected:
     source: str
     """Where it is read: file@version."""
     needs: tuple[str, ...] = ()
-    """Gates (`raykueue/model/gates.py`) without which the row does not apply."""
+    """Gates (`raykueue/model/gates/`) without which the row does not apply."""
     refusal: Refusal | None = None
     released: bool = True
     """Quota that it was given before it was refused comes back."""

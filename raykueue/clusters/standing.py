@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from raykueue.clusters.embedded.folder import ClusterFolder
 from raykueue.clusters.embedded.keeping import Keeping
+from raykueue.clusters.folder import ClusterFolder
+from raykueue.clusters.kind.commands import Commands
+from raykueue.clusters.kind.docker import Docker
+from raykueue.clusters.kind.ingredients import node_prefix
 from raykueue.errors import ClusterError
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One cluster whose keeper runs."""
+    """One cluster that is alive."""
 
     name: str
     pair: Mapping[str, str]
@@ -24,6 +27,7 @@ class Standing:
     """Such as "pid 12 (raykueue up) since 18:30:02"; empty if nobody uses it."""
     kubeconfig: str
     alive: int
+    """Processes, or nodes in containers, that run."""
     ended: tuple[str, ...]
     """Components that don't run any more."""
     trouble: str = ""
@@ -36,11 +40,7 @@ class Standing:
         components: dict[str, bool] = {}
         trouble = ""
         try:
-            keeping = Keeping(folder.path)
-            try:
-                components = {name: bool(one["alive"]) for name, one in keeping.status().items()}
-            finally:
-                keeping.close()
+            components = _containers(folder) if folder.removals() else _processes(folder)
         except ClusterError as error:
             trouble = str(error).splitlines()[0]
         return cls(
@@ -61,3 +61,19 @@ class Standing:
             return self.trouble
         counted = f"{self.alive}/{self.alive + len(self.ended)}"
         return f"{counted} ({', '.join(self.ended)} ended)" if self.ended else counted
+
+
+def _processes(folder: ClusterFolder) -> dict[str, bool]:
+    keeping = Keeping(folder.path)
+    try:
+        return {name: bool(one["alive"]) for name, one in keeping.status().items()}
+    finally:
+        keeping.close()
+
+
+def _containers(folder: ClusterFolder) -> dict[str, bool]:
+    removal = folder.removals()[0]
+    found = Docker(Commands(removal.env)).nodes(node_prefix(folder.name))
+    if not found:
+        raise ClusterError("its nodes are gone")
+    return {name: state == "running" for name, state in found.items()}

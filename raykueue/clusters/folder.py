@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ _SAME_START_SECONDS = 2.0
 """A pid whose process started at another time is somebody else's by now."""
 _END_SECONDS = 10.0
 """To end a process that was killed."""
+_REMOVE_SECONDS = 120.0
+"""For a command that removes what is no process of ours; three kind nodes took 9 to 17 s on a busy machine."""
 _BEGIN_SECONDS = 60.0
 """Between making a folder and taking its lock, on the busiest machine."""
 _LOCK, _HOLDER = "lock", "holder.json"
@@ -34,6 +37,17 @@ def state_root() -> Path:
     folder = root / "clusters"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A command that ends what is no process of ours, whatever state that is in; it does no harm the second time."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    """All of its environment."""
+    gone: str = ""
+    """What it says when there is nothing to remove, should it call that a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +85,27 @@ class ClusterFolder:
         return None if keeper is None else _process(keeper)
 
     def alive(self) -> bool:
-        """Whether its keeper runs."""
-        return self.keeper() is not None
+        """Whether its keeper runs; of what has none, whether somebody has it, or it was left up on purpose."""
+        return self.stands() or (bool(self.removals()) and bool(self.holder()))
+
+    def stands(self) -> bool:
+        """As `alive`, whether anybody has it or not."""
+        return self.detached() if self.removals() else self.keeper() is not None
+
+    def removals(self) -> list[Removal]:
+        """How to end what is no process of ours; empty for clusters that consist of processes."""
+        return [Removal(**about) for about in _read(self.path / "state.json").get("removals", [])]
+
+    def record(self, removals: Sequence[Removal], *, detached: bool = False) -> None:
+        """Writes how the cluster is to be ended, for whoever finds it when its owner is dead.
+
+        Call it before there is anything to end. `detached`: it is to stay up without an owner.
+        """
+        about = {"removals": [asdict(removal) for removal in removals], "detached": detached}
+        partial = self.path / "state.json.partial"
+        partial.touch(mode=0o600)
+        partial.write_text(json.dumps(about, indent=1))
+        partial.replace(self.path / "state.json")
 
     def holder(self) -> str:
         """Who has it now, such as "pid 12 (raykueue up) since 18:30:02"; empty if nobody has."""
@@ -126,6 +159,17 @@ class ClusterFolder:
         """
         if self.alive():
             raise ClusterError(f"cluster {self.name} is running; `raykueue down {self.name}` ends it")
+        return self.clear()
+
+    def clear(self) -> list[str]:
+        """As `reclaim`, also for the cluster of whoever calls, whose keeper has ended or that never had one.
+
+        Raises:
+            ClusterError: something of it can't be ended; its folder stays, so that it can be tried again.
+        """
+        removals = self.removals()
+        for removal in removals:
+            _remove(self.name, removal)
         components = _read(self.path / "state.json").get("components", {})
         ended = {name: process for name, about in components.items() if (process := _process(about)) is not None}
         for process in ended.values():
@@ -141,7 +185,12 @@ class ClusterFolder:
                 left.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.path.rmdir()
-        return list(ended)
+        return [*ended, *(["its nodes"] if removals else [])]
+
+
+def made_by(folder: ClusterFolder) -> str:
+    """The backend that made the cluster in this folder, as `--cluster` names it."""
+    return str(folder.about.get("backend", "embedded"))
 
 
 def clusters() -> list[ClusterFolder]:
@@ -149,17 +198,23 @@ def clusters() -> list[ClusterFolder]:
     return [ClusterFolder(path) for path in sorted(state_root().iterdir()) if path.is_dir()]
 
 
-def reclaim_dead() -> dict[str, list[str]]:
-    """Cleans up after runs that died: {cluster: components ended}. Clusters that run, or are being made, stay."""
+def reclaim_dead(trouble: Callable[[str], None] = lambda _: None) -> dict[str, list[str]]:
+    """Cleans up after runs that died: {cluster: components ended}. Clusters that run, or are being made, stay.
+
+    One that can't be ended holds nobody else up: `trouble` is told why, and the next call tries again.
+    """
     gone: dict[str, list[str]] = {}
     for folder in clusters():
         if folder.alive() or _is_beginning(folder.path):
             continue
         try:
             with folder.locked("clean-up"):
-                gone[folder.name] = folder.reclaim()
+                if not folder.stands():  # whoever had it meanwhile may have left it up
+                    gone[folder.name] = folder.clear()
         except ClusterLocked:
             continue
+        except ClusterError as error:
+            trouble(str(error))
     return gone
 
 
@@ -171,6 +226,27 @@ def ends_within(process: psutil.Process, seconds: float) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def _remove(cluster: str, removal: Removal) -> None:
+    try:
+        done = subprocess.run(
+            removal.argv,
+            env=dict(removal.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_REMOVE_SECONDS,
+            check=False,
+            start_new_session=True,  # ctrl-C is for us: half a removal would help nobody
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ClusterError(f"cluster {cluster} can't be removed: {error}") from error
+    said = f"{done.stdout.decode(errors='replace')}\n{done.stderr.decode(errors='replace')}".strip()
+    if done.returncode and not (removal.gone and removal.gone in said):
+        raise ClusterError(
+            f"cluster {cluster} can't be removed: `{' '.join(removal.argv)}` ended with code {done.returncode}: "
+            f"{said.splitlines()[-1] if said else 'it said nothing'}"
+        )
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -1,0 +1,1 @@
+"""Clusters of kind: nodes are containers, with a real kubelet, real images and real Ray."""

@@ -1,0 +1,1 @@
+"""The gate: may these results be released upon? It reads reports and nothing else."""

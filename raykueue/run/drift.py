@@ -1,0 +1,119 @@
+"""Whether what runs is what was pinned: programs, CRDs, versions, and what the gates' ranges say of them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from raykueue.clusters.protocol import Manifest
+from raykueue.errors import Drifted
+from raykueue.model.gates import GATES, Gate
+from raykueue.model.gates.signs import Seen
+from raykueue.model.versions import Pair, Versions
+from raykueue.run.assembly import CONTROLLERS
+from raykueue.run.detected import Detected
+from raykueue.toolchain.recipe import PROGRAMS
+
+_GROUPS = ("ray.io", "kueue.x-k8s.io")
+"""Of CRDs: what somebody else has installed beside them is none of ours."""
+_SHOWN = 12
+"""Differences in one message; the report has all of them."""
+
+
+def refusal(differences: Sequence[str]) -> Drifted:
+    """The error of a run that these differences stop."""
+    more = f"\n  and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+    lines = "".join(f"\n  {one}" for one in differences[:_SHOWN])
+    return Drifted(
+        f"what runs is not what was pinned, in {len(differences)} respects, so nothing was tested; --allow-drift tests "
+        f"it nevertheless and marks the report:{lines}{more}"
+    )
+
+
+def drift(detected: Detected, pair: Pair, versions: Versions, crds: Iterable[Manifest] | None) -> list[str]:
+    """Each difference in one sentence; empty: all is as it was pinned.
+
+    Args:
+        detected: what runs.
+        pair: what should.
+        versions: what was pinned.
+        crds: as the pinned modules ship them, but for conversion webhooks; None: somebody else has installed them.
+    """
+    return [
+        *_api_server(detected, pair),
+        *_programs(detected, pair, versions),
+        *_logs(detected),
+        *(_crds(detected, list(crds)) if crds is not None else ()),
+        *gate_differences(detected.seen, pair.versions()),
+    ]
+
+
+def gate_differences(seen: Seen, pair: Mapping[str, str], gates: Iterable[Gate] = GATES) -> Iterator[str]:
+    """Gates whose sign on the cluster is another than their range of versions says."""
+    for gate in gates:
+        shows = None if gate.sign is None else gate.sign.shows(seen)
+        opened = gate.open_for(pair)
+        if shows is None or shows == opened:
+            continue
+        found = "is there" if shows else "is not there"
+        wanted = "has" if opened else "does not have"
+        yield (
+            f"gate {gate.name}: {gate.product} {pair[gate.product]} {wanted} it by its range, but on the cluster its "
+            f"sign, {gate.sign}, {found}"
+        )
+
+
+def _api_server(detected: Detected, pair: Pair) -> Iterator[str]:
+    if detected.kubernetes != f"v{pair.kubernetes}":
+        yield f"the API server says {detected.kubernetes}, pinned is v{pair.kubernetes}"
+
+
+def _logs(detected: Detected) -> Iterator[str]:
+    if detected.programs is not None:
+        for name in CONTROLLERS:
+            if name not in detected.features:
+                yield f"the log of {name} does not say which feature gates are on: expected at its start"
+
+
+def _programs(detected: Detected, pair: Pair, versions: Versions) -> Iterator[str]:
+    if detected.programs is None:
+        return
+    for name, program in PROGRAMS.items():
+        if program.use != "embedded" or name == "kustomize":  # which renders manifests, and does not run
+            continue
+        release = versions.release_for(program.product, pair)
+        modules = detected.programs.get(name)
+        if modules is None:
+            yield f"no program {name} runs, pinned is {release}"
+            continue
+        module = modules.get(release.module)
+        runs = "something else" if module is None else f"{module.version} {module.checksum}"
+        if runs != f"{release.tag} {release.checksum}":
+            yield f"{name} was built from {runs} of {release.module}, pinned is {release.tag} {release.checksum}"
+
+
+def _crds(detected: Detected, pinned: Sequence[Manifest]) -> Iterator[str]:
+    names = {str(crd["metadata"]["name"]) for crd in pinned}
+    for crd in pinned:
+        name = str(crd["metadata"]["name"])
+        if name not in detected.crds:
+            yield f"CRD {name} is not there"
+            continue
+        if place := _first_difference(crd["spec"].get("versions"), detected.crds[name].get("versions"), "versions"):
+            yield f"CRD {name} differs from the pinned one at {place}"
+    for name, spec in detected.crds.items():
+        if name not in names and spec.get("group") in _GROUPS:
+            yield f"CRD {name} is there, and was not installed by this suite"
+
+
+def _first_difference(pinned: Any, runs: Any, place: str) -> str:
+    """Where the two differ; what is empty counts as absent, since the API server leaves it out."""
+    if isinstance(pinned, Mapping) and isinstance(runs, Mapping):
+        for key in pinned.keys() | runs.keys():
+            if found := _first_difference(pinned.get(key), runs.get(key), f"{place}.{key}"):
+                return found
+        return ""
+    if isinstance(pinned, list) and isinstance(runs, list) and len(pinned) == len(runs):
+        pairs = enumerate(zip(pinned, runs, strict=True))
+        return next((f for i, (a, b) in pairs if (f := _first_difference(a, b, f"{place}[{i}]"))), "")
+    return "" if pinned == runs or (not pinned and not runs) else place

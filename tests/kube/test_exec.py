@@ -1,0 +1,121 @@
+"""Commands in containers, against a websocket that speaks as an API server does (v4.channel.k8s.io)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from aiohttp import web
+
+from raykueue.errors import ClusterError
+from raykueue.kube.access import Access
+from raykueue.kube.exec import Container, Ran, WebsocketExec
+
+WHERE = Container("ns", "pod", "container")
+STDOUT, STDERR, ERROR = b"\x01", b"\x02", b"\x03"
+SUCCESS = ERROR + json.dumps({"status": "Success"}).encode()
+
+
+@contextmanager
+def container(answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]]) -> Iterator[WebsocketExec]:
+    """An API server whose one container answers every command so."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+        await socket.prepare(request)
+        await answer(request, socket)
+        await socket.close()
+        return socket
+
+    async def serve() -> None:
+        app = web.Application()
+        app.router.add_get("/api/v1/namespaces/ns/pods/pod/exec", handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        address.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    address: list[str] = []
+    ready = threading.Event()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield WebsocketExec(Access(address[0], ca_file="", token="secret"))  # noqa: S106 - nobody's
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        loop.close()
+
+
+def test_a_command_says_what_it_wrote_and_how_it_ended() -> None:
+    seen: list[object] = []
+
+    async def answer(request: web.Request, socket: web.WebSocketResponse) -> None:
+        seen.extend([request.query.getall("command"), request.query["container"], request.headers["authorization"]])
+        await socket.send_bytes(STDOUT + b"out, ")
+        await socket.send_bytes(STDERR + b"err")
+        await socket.send_bytes(SUCCESS)
+
+    with container(answer) as run:
+        assert run(WHERE, ["echo", "a b"]) == Ran(0, "out, err")
+    assert seen == [["echo", "a b"], "container", "Bearer secret"]
+
+
+def test_an_exit_code_is_read_from_the_status() -> None:
+    async def answer(_: web.Request, socket: web.WebSocketResponse) -> None:
+        causes = [{"reason": "ExitCode", "message": "124"}]
+        status = {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}
+        await socket.send_bytes(ERROR + json.dumps(status).encode())
+
+    with container(answer) as run:
+        assert run(WHERE, ["false"]).exit_code == 124
+
+
+def test_a_connection_that_ends_without_a_status_is_infrastructure() -> None:
+    async def answer(_: web.Request, socket: web.WebSocketResponse) -> None:
+        await socket.send_bytes(STDOUT + b"half")
+
+    with container(answer) as run, pytest.raises(ClusterError, match="exec in ns/pod/container: true: the connection"):
+        run(WHERE, ["true"])
+
+
+def test_a_command_that_can_not_be_started_is_infrastructure() -> None:
+    async def answer(_: web.Request, socket: web.WebSocketResponse) -> None:
+        status = {"status": "Failure", "reason": "InternalError", "message": "no such file: bash"}
+        await socket.send_bytes(ERROR + json.dumps(status).encode())
+
+    with container(answer) as run, pytest.raises(ClusterError, match="no such file: bash"):
+        run(WHERE, ["bash"])
+
+
+def test_a_command_that_does_not_end_is_given_up_at_the_deadline() -> None:
+    async def answer(_: web.Request, socket: web.WebSocketResponse) -> None:
+        await socket.send_bytes(STDOUT + b"so far")
+        await asyncio.sleep(5)  # longer than the deadline
+
+    with container(answer) as run, pytest.raises(ClusterError, match=r"did not end within 0\.3 s; so far: 'so far'"):
+        run(WHERE, ["cat"], 0.3)
+
+
+def test_a_container_that_is_not_there_is_infrastructure() -> None:
+    async def answer(_: web.Request, __: web.WebSocketResponse) -> None:
+        raise AssertionError
+
+    nowhere = Container("ns", "other", "container")
+    with container(answer) as run, pytest.raises(ClusterError, match="exec in ns/other/container: true: not possible"):
+        run(nowhere, ["true"])
+
+
+def test_an_api_server_that_is_not_there_is_infrastructure() -> None:
+    run = WebsocketExec(Access("http://127.0.0.1:1", ca_file=""))
+    with pytest.raises(ClusterError, match="not possible"):
+        run(WHERE, ["true"])

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK
+from raykueue.matrix.matrix_file import MatrixFile
+from raykueue.matrix.outcome import exit_code, outcomes
+from raykueue.matrix.running import OUTPUT, Runner
+from raykueue.matrix.selection import Shard, pair_id
+from tests.matrix.stage import MIXED, NEW, OLD, PAIRS, by_pair, matrix, ran, runner
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@contextmanager
+def interrupted_when(reached: Callable[[], bool]) -> Iterator[None]:
+    """A ctrl-C for this process, from beside, once it is so."""
+
+    def press() -> None:
+        until(reached, "nothing to interrupt")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    yield
+    thread.join()
+
+
+def says(folder: Path, line: str) -> bool:
+    return any(line in path.read_text() for path in folder.glob(f"pairs/*/{OUTPUT}"))
+
+
+def test_each_pair_has_a_process_and_a_report_of_its_own(tmp_path: Path) -> None:
+    found = ran(tmp_path)
+    assert [one.code for one in found.values()] == [EXIT_OK] * 3
+    folders = {one.report.folder for one in found.values() if one.report}
+    assert {folder.parent.name for folder in folders} == {pair_id(pair) for pair in PAIRS}
+    assert exit_code(found.values()) == EXIT_OK
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "reason"),
+    [
+        ("fail", EXIT_FAILED, ""),
+        ("infra", EXIT_INFRA, ""),
+        ("skipped", EXIT_EMPTY, ""),
+        ("crash", EXIT_INFRA, "code 3 and left no report: Traceback: it broke"),
+        ("killed", EXIT_INFRA, "signal 9 and left no report"),
+        ("no-build", EXIT_INFRA, "the build of its binaries failed: no compiler"),
+        ("foreign", EXIT_INFRA, "its report is about"),
+        ("other-profile", EXIT_INFRA, "its report is of profile full, not smoke"),
+        ("liar", EXIT_INFRA, "its process ended with 1, its report says 0"),
+    ],
+)
+def test_a_bad_pair_stops_no_other_and_is_never_green(tmp_path: Path, act: str, code: int, reason: str) -> None:
+    found = ran(tmp_path, {NEW: act}, pairs=[NEW, MIXED])
+    assert found[NEW].code == code
+    assert reason in found[NEW].reason
+    assert found[MIXED].code == EXIT_OK
+    assert exit_code(found.values()) == (EXIT_FAILED if code == EXIT_FAILED else EXIT_INFRA)
+
+
+def test_known_defects_and_pairs_that_a_gate_excludes_are_no_failure(tmp_path: Path) -> None:
+    found = ran(tmp_path, {NEW: "known", OLD: "inapplicable"})
+    assert (found[NEW].code, found[OLD].code) == (EXIT_OK, EXIT_EMPTY)
+    assert exit_code(found.values()) == EXIT_OK
+    assert exit_code([found[OLD]]) == EXIT_EMPTY
+
+
+def test_one_that_is_not_over_in_time_is_ended_and_says_so(tmp_path: Path) -> None:
+    found = ran(tmp_path, {NEW: "hang", MIXED: "stubborn"}, pair_seconds=3.0, grace_seconds=1.0)
+    assert [one.code for one in found.values()] == [EXIT_INFRA, EXIT_INFRA, EXIT_OK]
+    assert all("was not over after" in found[pair].reason for pair in (NEW, MIXED))
+
+
+def test_ctrl_c_ends_what_runs_with_its_report_and_begins_nothing_more(tmp_path: Path) -> None:
+    running = runner(matrix(tmp_path), {MIXED: "hang"})
+    with interrupted_when(lambda: says(tmp_path, "hanging")):
+        done = running.run()
+    assert done.interrupted
+    found = by_pair(outcomes(done))
+    assert [found[pair].code for pair in PAIRS] == [EXIT_OK, EXIT_INTERRUPTED, EXIT_INFRA]
+    assert found[MIXED].report is not None
+    assert found[MIXED].report.run.interrupted
+    assert found[OLD].reason == "it has not run"
+    assert exit_code(found.values(), interrupted=done.interrupted) == EXIT_INTERRUPTED
+    assert MatrixFile.load(tmp_path) == replace(done, folder=tmp_path.resolve())
+
+
+def test_ctrl_c_kills_what_does_not_end(tmp_path: Path) -> None:
+    running = runner(matrix(tmp_path), {NEW: "stubborn"}, grace_seconds=0.5)
+    with interrupted_when(lambda: says(tmp_path, "hanging")):
+        done = running.run()
+    assert by_pair(outcomes(done))[NEW].code == EXIT_INTERRUPTED
+
+
+def test_a_disk_that_refuses_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = runner(matrix(tmp_path), {MIXED: "hang"}, jobs=2)
+    monkeypatch.setattr(running, "tell", lambda *_: (_ for _ in ()).throw(OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        running.run()
+
+
+def test_what_was_found_out_is_not_run_again(tmp_path: Path) -> None:
+    first = runner(matrix(tmp_path), {NEW: "fail", MIXED: "infra", OLD: "crash"}).run()
+    again: list[str] = []
+    resumed = runner(MatrixFile.load(tmp_path))
+    resumed.tell = lambda one, number, of: again.append(f"{number}/{of} {one.pair.kueue}+{one.pair.kuberay}")
+    second = resumed.run()
+    assert again == ["3/3 0.19.2+1.5.1", "3/3 0.10.1+1.3.2"]
+    assert second.results[pair_id(NEW)] == first.results[pair_id(NEW)]
+    assert [one.code for one in outcomes(second)] == [EXIT_FAILED, EXIT_OK, EXIT_OK]
+
+
+def test_the_file_is_whole_after_every_pair(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    running = runner(matrix(tmp_path))
+    running.tell = lambda *_: sizes.append(len(MatrixFile.load(tmp_path).results))
+    running.run()
+    assert sizes == [1, 2, 3]
+
+
+def test_a_shard_runs_its_part_only(tmp_path: Path) -> None:
+    found = ran(tmp_path, shard=Shard(2, 2))
+    assert list(found) == [MIXED]
+
+
+def test_side_by_side_they_run_at_the_same_time(tmp_path: Path) -> None:
+    running: Runner = runner(matrix(tmp_path), dict.fromkeys(PAIRS, "hang"), jobs=3)
+    with interrupted_when(lambda: sum("hanging" in p.read_text() for p in tmp_path.glob(f"pairs/*/{OUTPUT}")) == 3):
+        done = running.run()
+    assert [one.code for one in outcomes(done)] == [EXIT_INTERRUPTED] * 3

@@ -1,0 +1,330 @@
+"""What a gate must not open for: real report folders, each made wrong in one way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
+from raykueue.model.findings import Verdict
+from raykueue.report.record import Record
+from tests.report.gate.reports import IDS, VARYING, VERSIONS, a_record, answer, forge, write
+from tests.report.samples import finding
+
+Damage = Callable[[Path, Path], Sequence[Path]]
+"""Takes a good report, which the gate opens for, and the folder that it is in; returns what the gate is given."""
+DAMAGES: list[tuple[Damage, int, str]] = []
+
+
+def wrong(code: int, words: str) -> Callable[[Damage], Damage]:
+    """Adds a way to be wrong, with the exit code and the words that tell it."""
+
+    def add(damage: Damage) -> Damage:
+        DAMAGES.append((damage, code, words))
+        return damage
+
+    return add
+
+
+@wrong(EXIT_USAGE, "there is no such folder")
+def a_folder_that_is_not_there(_: Path, base: Path) -> Sequence[Path]:
+    return [base / "nosuch"]
+
+
+@wrong(EXIT_EMPTY, "no report is in it")
+def a_folder_without_a_report(_: Path, base: Path) -> Sequence[Path]:
+    (base / "void").mkdir()
+    return [base / "void"]
+
+
+@wrong(EXIT_EMPTY, "no test was selected")
+def a_run_of_no_test(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", [])]
+
+
+@wrong(EXIT_INFRA, "did not finish")
+def a_run_that_never_finished(report: Path, _: Path) -> Sequence[Path]:
+    (report / "run.json").unlink()
+    return [report]
+
+
+@wrong(EXIT_INFRA, "last line is cut short")
+def records_that_are_cut_short(report: Path, _: Path) -> Sequence[Path]:
+    records = (report / "records.jsonl").read_bytes()
+    (report / "records.jsonl").write_bytes(records[: len(records) // 2])
+    return [report]
+
+
+@wrong(EXIT_INFRA, "records.jsonl: it was changed or damaged")
+def records_that_end_at_a_line_too_early(report: Path, _: Path) -> Sequence[Path]:
+    lines = (report / "records.jsonl").read_text().splitlines(keepends=True)
+    (report / "records.jsonl").write_text("".join(lines[:-1]))
+    return [report]
+
+
+@wrong(EXIT_INFRA, "no record, the first is suites/submission")
+def a_record_that_was_taken_out_with_its_digest_made_true(report: Path, _: Path) -> Sequence[Path]:
+    lines = (report / "records.jsonl").read_text().splitlines(keepends=True)
+    (report / "records.jsonl").write_text("".join(lines[:-1]))
+    forge(report)
+    return [report]
+
+
+@wrong(EXIT_INFRA, "run.json is not JSON")
+def a_run_json_that_is_cut_short(report: Path, _: Path) -> Sequence[Path]:
+    text = (report / "run.json").read_text()
+    (report / "run.json").write_text(text[: len(text) // 2])
+    return [report]
+
+
+@wrong(EXIT_INFRA, "run.json")
+def a_run_json_that_is_empty(report: Path, _: Path) -> Sequence[Path]:
+    (report / "run.json").write_text("")
+    return [report]
+
+
+@wrong(EXIT_INFRA, "records.jsonl: the file is missing")
+def records_that_are_missing(report: Path, _: Path) -> Sequence[Path]:
+    (report / "records.jsonl").unlink()
+    return [report]
+
+
+@wrong(EXIT_INFRA, "journal.jsonl.gz: the run wrote this file, and it is missing")
+def a_journal_that_was_lost_on_the_way(_: Path, base: Path) -> Sequence[Path]:
+    report = write(base / "other")
+    (report / "journal.jsonl.gz").write_bytes(b"\x1f\x8b")
+    run = json.loads((report / "run.json").read_text())
+    forge(report, files=run["files"] | {"journal.jsonl.gz": "0" * 64})
+    (report / "journal.jsonl.gz").unlink()
+    return [report]
+
+
+@wrong(EXIT_INFRA, "summary.md: it was changed or damaged")
+def a_summary_that_was_edited(report: Path, _: Path) -> Sequence[Path]:
+    (report / "summary.md").write_text("# GREEN\n")
+    return [report]
+
+
+@wrong(EXIT_INFRA, "line 2: record of")
+def a_record_that_breaks_its_schema(report: Path, _: Path) -> Sequence[Path]:
+    lines = (report / "records.jsonl").read_text().splitlines(keepends=True)
+    (report / "records.jsonl").write_text("".join([lines[0], lines[1].replace('"pass"', '"passed"'), *lines[2:]]))
+    return [report]
+
+
+@wrong(EXIT_INFRA, "its counts are")
+def counts_that_contradict_the_records(report: Path, _: Path) -> Sequence[Path]:
+    counts = json.loads((report / "run.json").read_text())["counts"]
+    forge(report, counts=counts | {"pass": 99})
+    return [report]
+
+
+@wrong(EXIT_INFRA, "its exit code is 5, the records say 0")
+def an_exit_code_that_contradicts_the_records(report: Path, _: Path) -> Sequence[Path]:
+    forge(report, exit_code=5)
+    return [report]
+
+
+@wrong(EXIT_INFRA, "before it started")
+def a_clock_that_ran_backwards(report: Path, _: Path) -> Sequence[Path]:
+    forge(report, finished="2026-11-05T09:00:00.000Z")
+    return [report]
+
+
+@wrong(EXIT_USAGE, "run.json is of format 2, this gate reads 1")
+def a_report_of_another_schema(report: Path, _: Path) -> Sequence[Path]:
+    forge(report, format=2)
+    return [report]
+
+
+@wrong(EXIT_USAGE, "suite 9.9.9 wrote it, this is the gate of suite 0.1.0")
+def a_report_of_another_suite(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", suite_version="9.9.9")]
+
+
+@wrong(EXIT_USAGE, "pinned by another versions.toml")
+def a_report_of_other_pins(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", lock_digest="ab" * 32)]
+
+
+@wrong(EXIT_USAGE, "pinned by another versions.toml (digest unknown")
+def a_report_that_does_not_say_what_was_pinned(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", lock_digest="")]
+
+
+@wrong(EXIT_USAGE, "what ran was not what was pinned (--allow-drift): the webhook's image")
+def a_run_on_something_else_than_what_was_pinned(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", drift=("the webhook's image is another",))]
+
+
+@wrong(EXIT_USAGE, "kueue 0.99.0 is not in versions.toml")
+def a_report_of_a_release_that_nobody_pinned(report: Path, _: Path) -> Sequence[Path]:
+    forge(report, pair={**VERSIONS.default.versions(), "kueue": "0.99.0"})
+    return [report]
+
+
+@wrong(EXIT_INFRA, "it can't be read: JSONDecodeError")
+def a_matrix_whose_file_is_cut_short(report: Path, _: Path) -> Sequence[Path]:
+    (report.parent / "matrix.json").write_text('{"results": {')
+    return [report.parent]
+
+
+@wrong(EXIT_INFRA, "it was ended after 60 minutes")
+def a_matrix_that_does_not_count_a_report(report: Path, _: Path) -> Sequence[Path]:
+    ran = {"report": report.name, "reason": "it was ended after 60 minutes"}
+    (report.parent / "matrix.json").write_text(json.dumps({"results": {"a+b": ran}}))
+    return [report.parent]
+
+
+@wrong(EXIT_INFRA, "a+b: it left no report")
+def a_pair_of_a_matrix_that_left_no_report(report: Path, base: Path) -> Sequence[Path]:
+    (base / "matrix").mkdir()
+    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "", "reason": ""}}}))
+    return [report, base / "matrix"]
+
+
+@wrong(EXIT_INFRA, "there is no report")
+def a_report_of_a_matrix_that_is_gone(_: Path, base: Path) -> Sequence[Path]:
+    (base / "matrix").mkdir()
+    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "x", "reason": ""}}}))
+    return [base / "matrix"]
+
+
+@wrong(EXIT_USAGE, "it is given twice")
+def the_same_report_twice(report: Path, _: Path) -> Sequence[Path]:
+    return [report, report]
+
+
+@wrong(EXIT_USAGE, "which one counts?")
+def a_copy_of_a_report(report: Path, base: Path) -> Sequence[Path]:
+    shutil.copytree(report, base / "copy")
+    return [report, base / "copy"]
+
+
+@wrong(EXIT_USAGE, "which one counts?")
+def a_failure_that_was_run_again_until_it_passed(report: Path, base: Path) -> Sequence[Path]:
+    failed = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many")
+    return [write(base / "first", [failed]), report]
+
+
+@wrong(EXIT_USAGE, "its commit of the suite is")
+def shards_of_two_commits(report: Path, base: Path) -> Sequence[Path]:
+    return [report, write(base / "other", [a_record("suites/x/test_x.py::test_x")], commit="c" * 40)]
+
+
+@wrong(EXIT_USAGE, "its profile is smoke")
+def shards_of_two_profiles(report: Path, base: Path) -> Sequence[Path]:
+    return [report, write(base / "other", [a_record("suites/x/test_x.py::test_x")], profile="smoke")]
+
+
+@wrong(EXIT_INFRA, "no report of it: 4 required tests have not run")
+def another_pair_than_the_required_one(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", pair=VERSIONS.pair(kueue="0.16.2", kuberay="1.5.1"))]
+
+
+@wrong(EXIT_INFRA, "no report of it")
+def another_kind_of_cluster_than_the_required_one(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", backend="kind")]
+
+
+@wrong(EXIT_INFRA, f"{IDS[2]}: required, and no report has it")
+def a_shard_that_is_lost(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "half", [a_record(test) for test in (*IDS[:2], VARYING)])]
+
+
+@wrong(EXIT_INFRA, f"{IDS[1]}: lost: the test was selected but left no record")
+def a_test_that_was_lost_in_its_run(_: Path, base: Path) -> Sequence[Path]:
+    left = [a_record(test) for test in (IDS[0], IDS[2], VARYING)]
+    return [write(base / "other", left, planned=[*IDS, VARYING])]
+
+
+@wrong(EXIT_INFRA, "the run was interrupted")
+def a_run_that_was_interrupted(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", interrupted=True)]
+
+
+@wrong(EXIT_INFRA, "the recorder died")
+def a_run_with_a_problem(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", problems=["the recorder died: signal 9"])]
+
+
+@wrong(EXIT_INFRA, "the cluster did not start")
+def a_cluster_that_did_not_start_so_that_nothing_was_pinned(_: Path, base: Path) -> Sequence[Path]:
+    lost = [a_record(one, verdict=Verdict.INFRA, reason="the cluster did not start") for one in (*IDS, VARYING)]
+    return [write(base / "other", lost, lock_digest="")]
+
+
+@wrong(EXIT_INFRA, "required, and skipped: not today")
+def a_required_test_that_was_skipped(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _with(IDS[0], verdict=Verdict.SKIPPED, reason="not today"))]
+
+
+@wrong(EXIT_INFRA, "required on every such pair, and not applicable: no gate")
+def a_test_that_must_run_and_did_not_apply(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _with(IDS[0], verdict=Verdict.NOT_APPLICABLE, reason="no gate"))]
+
+
+@wrong(EXIT_INFRA, "could not be reached")
+def a_test_that_could_not_be_judged(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _with(IDS[0], verdict=Verdict.INFRA, reason="the API server could not be reached"))]
+
+
+@wrong(EXIT_FAILED, "2 pods too many")
+def a_required_test_that_failed(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
+
+
+@wrong(EXIT_FAILED, "2 pods too many")
+def a_failure_of_a_test_that_nobody_requires(report: Path, base: Path) -> Sequence[Path]:
+    failed = a_record("suites/x/test_x.py::test_x", verdict=Verdict.FAIL, reason="2 pods too many")
+    return [report, write(base / "other", [failed])]
+
+
+@wrong(EXIT_FAILED, "2 pods of RayJob t-7/train")
+def a_finding_that_nothing_explains_in_a_test_that_was_not_judged(_: Path, base: Path) -> Sequence[Path]:
+    changed = {"verdict": Verdict.INFRA, "reason": "a gap", "findings": (finding(),)}
+    return [write(base / "other", _with(IDS[0], **changed))]
+
+
+@wrong(EXIT_FAILED, "known issue KR-4512 explains it, which known-issues.toml does not have")
+def a_known_issue_that_is_none_any_more(_: Path, base: Path) -> Sequence[Path]:
+    changed = {"verdict": Verdict.KNOWN, "reason": "as recorded", "findings": (finding("known:KR-4512"),)}
+    return [write(base / "other", _with(IDS[0], **changed))]
+
+
+@wrong(EXIT_FAILED, "no longer shows")
+def a_known_issue_that_its_run_found_vanished(_: Path, base: Path) -> Sequence[Path]:
+    gone = a_record("run::fixed-x", verdict=Verdict.FIXED, reason="x no longer shows")
+    every = [a_record(test) for test in (*IDS, VARYING)]
+    return [write(base / "other", [*every, gone], planned=[one.id for one in every])]
+
+
+@wrong(EXIT_FAILED, "2 pods too many")
+def a_failure_beside_a_damaged_report(report: Path, base: Path) -> Sequence[Path]:
+    (report / "summary.md").write_text("# GREEN\n")
+    return [report, write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
+
+
+@wrong(EXIT_USAGE, "given twice")
+def a_failure_in_a_question_that_is_put_wrongly(_: Path, base: Path) -> Sequence[Path]:
+    failed = write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))
+    return [failed, failed]
+
+
+@pytest.mark.parametrize(("damage", "code", "words"), DAMAGES, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_gate_stays_closed_for(damage: Damage, code: int, words: str, tmp_path: Path) -> None:
+    report = write(tmp_path / "reports")
+    assert answer(report).exit_code == EXIT_OK, answer(report).objections
+
+    decision = answer(*damage(report, tmp_path))
+    assert decision.exit_code == code
+    assert [one for one in decision.objections if words in one.what], decision.objections
+
+
+def _with(test: str, **changes: Any) -> list[Record]:
+    return [a_record(one, **(changes if one == test else {})) for one in (*IDS, VARYING)]

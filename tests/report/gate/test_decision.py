@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
+from raykueue.model.findings import Verdict
+from raykueue.report.gate.decision import decide
+from raykueue.report.gate.evidence import gather
+from raykueue.report.gate.judging import Objection, exit_code
+from tests.report.gate.reports import IDS, TODAY, VARYING, VERSIONS, a_record, answer, kinds, question, write
+from tests.report.samples import finding
+from tests.report.test_known import issue
+
+ALWAYS = issue(tests=("suites/walkthrough/*",))
+
+
+def showing(test: str) -> dict[str, object]:
+    return {"verdict": Verdict.KNOWN, "reason": "kr-1", "findings": (finding("known:kr-1"),)}
+
+
+def test_a_gate_opens_for_all_that_it_requires(tmp_path: Path) -> None:
+    decision = answer(write(tmp_path))
+    assert (decision.exit_code, decision.objections) == (EXIT_OK, ())
+
+
+def test_a_test_may_not_apply_where_it_need_not_run(tmp_path: Path) -> None:
+    records = [*map(a_record, IDS), a_record(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="gate sidecar-submitter")]
+    assert answer(write(tmp_path, records)).exit_code == EXIT_OK
+
+
+def test_the_shards_of_a_run_count_as_the_whole(tmp_path: Path) -> None:
+    write(tmp_path / "1", [a_record(IDS[0]), a_record(VARYING)])
+    write(tmp_path / "2", [a_record(IDS[1]), a_record(IDS[2])])
+    decision = answer(tmp_path)
+    assert decision.exit_code == EXIT_OK
+    assert len(decision.cells) == 1
+
+
+def test_links_to_reports_are_not_followed_but_may_be_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert (tmp_path / "latest").is_symlink()
+    assert answer(tmp_path).exit_code == answer(tmp_path / "latest").exit_code == EXIT_OK
+
+
+def test_of_a_pair_that_a_matrix_ran_again_the_last_report_counts(tmp_path: Path) -> None:
+    failed = a_record(IDS[0], verdict=Verdict.INFRA, reason="no memory was left")
+    write(tmp_path / "pairs" / "a", [failed])
+    last = write(tmp_path / "pairs" / "a")
+    ran = {"report": str(last.relative_to(tmp_path)), "reason": ""}
+    (tmp_path / "matrix.json").write_text(json.dumps({"results": {"a": ran}}))
+    assert answer(tmp_path).exit_code == EXIT_OK
+
+
+def test_what_is_not_required_may_be_there(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, [a_record("suites/x/test_x.py::test_x")], pair=VERSIONS.pair(kueue="0.10.1", kuberay="1.3.2"))
+    decision = answer(tmp_path)
+    assert decision.exit_code == EXIT_OK
+    assert [judged.cell.kueue for judged in decision.cells] == ["0.19.2", "0.10.1"]
+
+
+def test_a_pair_of_which_nothing_ran_is_empty(tmp_path: Path) -> None:
+    write(tmp_path)
+    absent = a_record("suites/x/test_x.py::test_x", verdict=Verdict.NOT_APPLICABLE, reason="no such gate")
+    write(tmp_path, [absent], pair=VERSIONS.pair(kueue="0.10.1", kuberay="1.3.2"))
+    assert answer(tmp_path).exit_code == EXIT_EMPTY
+
+
+def test_named_pairs_are_what_such_a_gate_requires(tmp_path: Path) -> None:
+    pair = VERSIONS.pair(kueue="0.16.2", kuberay="1.5.1")
+    write(tmp_path, pair=pair)
+    assert answer(tmp_path, gate="two", named=(pair,)).exit_code == EXIT_OK
+    assert kinds(answer(tmp_path, gate="two", named=(VERSIONS.default,))) == {"missing": 1}
+
+
+def test_a_gate_of_named_pairs_needs_some_and_others_take_none() -> None:
+    with pytest.raises(UsageError, match=r"--pair KUEUE\+KUBERAY"):
+        decide(question(gate="two"), gather([]))
+    with pytest.raises(UsageError, match="--pair is for gates that ask for it"):
+        decide(question(named=(VERSIONS.default,)), gather([]))
+
+
+def test_a_known_issue_that_shows_is_no_objection(tmp_path: Path) -> None:
+    records = [a_record(IDS[0], **showing(IDS[0])), *map(a_record, (*IDS[1:], VARYING))]
+    assert answer(write(tmp_path, records), issues=(ALWAYS,)).exit_code == EXIT_OK
+
+
+def test_a_known_issue_that_no_shard_shows_has_vanished_though_none_of_them_could_tell(tmp_path: Path) -> None:
+    write(tmp_path / "1", [a_record(IDS[0]), a_record(VARYING)])
+    write(tmp_path / "2", [a_record(IDS[1]), a_record(IDS[2])])
+    decision = answer(tmp_path, issues=(ALWAYS,))
+    assert (decision.exit_code, kinds(decision)) == (EXIT_FAILED, {"vanished": 1})
+
+
+def test_a_known_issue_that_explains_a_test_that_it_is_not_about_explains_nothing(tmp_path: Path) -> None:
+    records = [a_record(IDS[0], **showing(IDS[0])), *map(a_record, (*IDS[1:], VARYING))]
+    other = issue(tests=("suites/other/*",))
+    assert kinds(answer(write(tmp_path, records), issues=(other,))) == {"unexplained": 1}
+
+
+def test_a_known_issue_that_is_overdue_closes_a_gate_whatever_the_day_of_the_run(tmp_path: Path) -> None:
+    report = write(tmp_path, [a_record(IDS[0], **showing(IDS[0])), *map(a_record, (*IDS[1:], VARYING))])
+    on = {day: answer(report, issues=(ALWAYS,), today=datetime.date(2026, 12, day)).exit_code for day in (30, 31)}
+    assert on == {30: EXIT_OK, 31: EXIT_OK}
+    late = answer(report, issues=(ALWAYS,), today=datetime.date(2027, 1, 1))
+    assert (late.exit_code, kinds(late)) == (EXIT_FAILED, {"expired": 1})
+
+
+def test_a_finding_of_a_test_that_failed_is_told_once(tmp_path: Path) -> None:
+    failed = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many", findings=(finding(),))
+    assert kinds(answer(write(tmp_path, [failed, *map(a_record, (*IDS[1:], VARYING))]))) == {"failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [((), 0), ((5,), 5), ((5, 3), 3), ((3, 1), 1), ((5, 3, 1, 4), EXIT_USAGE), ((1, 4), 4)]
+)
+def test_the_exit_code_is_the_first_in_order_of_precedence(codes: tuple[int, ...], code: int) -> None:
+    assert exit_code(Objection(one, "kind", "where", "what") for one in codes) == code
+
+
+def test_today_is_only_what_it_is_asked_with() -> None:
+    assert question().today == TODAY
