@@ -1,4 +1,4 @@
-"""The operators' images, under the very names that their modules' manifests give them, with the pair's versions."""
+"""The operators' images, under the very names that kind clusters install them by, with the pair's versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def images(shop: Workshop, paths: Mapping[str, Path]) -> dict[str, Image]:
         layer = file_layer(f"image-{product}", {command: file})
         tag = shop.versions.release_for(product, shop.pair).tag
         run: Mapping[str, Any] = {"Entrypoint": [command], "Env": [PATH], "User": USER, "WorkingDir": "/"}
-        made[product] = Image(reference(str(container["image"]), tag), (layer,), run)
+        published = shop.versions.image(product, shop.pair)
+        made[product] = Image(published or reference(str(container["image"]), tag), (layer,), run)
     return made
 
 
