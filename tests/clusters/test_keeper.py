@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,25 +20,6 @@ from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import ClusterError, ComponentDied
 from tests.clusters.keepers import ENV, start, state
 from tests.clusters.processes import ends_with, gone, sleeper, until
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeping]:
-    """One keeper for all tests that leave it alone: to start one takes longer than most tests."""
-    path = tmp_path_factory.mktemp("shared") / "c"
-    path.mkdir(mode=0o700)
-    keeping = Keeping.launch(path)
-    yield keeping
-    keeping.stop()
-
-
-@pytest.fixture
-def keeping(shared: Keeping) -> Iterator[Keeping]:
-    """The shared keeper, with nothing that runs."""
-    yield shared
-    for name, about in shared.status().items():
-        if about["alive"]:
-            shared.kill(name)
 
 
 def death_of(name: str, told: queue.Queue[ComponentDied]) -> str:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import shutil
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
@@ -33,26 +31,6 @@ class NotYet(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeping]:
-    folder = tmp_path_factory.mktemp("shared") / "c"
-    folder.mkdir(mode=0o700)
-    keeping = Keeping.launch(folder)
-    yield keeping
-    keeping.stop()
-
-
-@pytest.fixture
-def keeping(shared: Keeping) -> Iterator[Keeping]:
-    """One keeper for all tests, with nothing that runs, and nothing that another test has written."""
-    yield shared
-    for name, about in shared.status().items():
-        if about["alive"]:
-            shared.kill(name)
-    shutil.rmtree(shared.folder / "part", ignore_errors=True)
-    (shared.folder / "part.log").unlink(missing_ok=True)
 
 
 def spec(argv: list[str], ready_url: str = "", **files: str) -> ComponentSpec:
