@@ -15,7 +15,7 @@ from raykueue.clusters.protocol import ComponentSpec
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import ClusterError, UsageError
 from raykueue.run import live as live_module
-from raykueue.run.assembly import ExistingAssembly
+from raykueue.run.assembly import ExistingAssembly, kubernetes_of
 from raykueue.run.backends import Embedded, Existing, Kind, backend_of, ray_of
 from raykueue.run.live import LiveCluster, bring_up
 from raykueue.run.options import RunOptions
@@ -48,6 +48,19 @@ def test_a_cluster_that_was_left_up_is_driven_by_what_made_it() -> None:
 def test_where_pods_are_real_ray_is() -> None:
     cluster: Any = SimpleNamespace()
     assert ray_of(cluster) == {"real": {}}
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("kindest/node:v1.34.11@sha256:ab", "1.34.11"),
+        ("registry.invalid:5000/node:v1.34.4", "1.34.4"),
+        ("mine/node:latest", ""),
+        ("mine/node@sha256:ab", ""),
+    ],
+)
+def test_the_kubernetes_of_kind_is_the_one_of_its_node_image(image: str, version: str) -> None:
+    assert kubernetes_of(image) == version
 
 
 def test_the_pair_of_an_existing_cluster_is_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,12 @@ def test_crds_of_others_are_none_of_ours_and_programs_elsewhere_are_not_looked_f
     assert found(replace(detected, crds={**detected.crds, "x.example.org": {"group": "example.org"}})) == []
 
 
+def test_crds_that_somebody_else_installed_were_never_pinned() -> None:
+    detected = crd_changed(crd_of_ours_more(pinned()))
+    assert found(detected) != []
+    assert drift(detected, PAIR, VERSIONS, None) == []
+
+
 def test_a_wrong_range_is_told_in_both_directions() -> None:
     newer = list(gate_differences(pinned().seen, {"kueue": "0.14.0", "kuberay": "1.6.2"}))
     assert any("kueue 0.14.0 does not have it by its range, but" in one and one.endswith("is there") for one in newer)
