@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -80,7 +81,8 @@ class Deaths:
             for task in self._tasks:
                 task.cancel()
 
-        self._loop.call_soon_threadsafe(cancel)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: all there is has died, and was told
+            self._loop.call_soon_threadsafe(cancel)
         if thread is not threading.current_thread():
             thread.join(10)
 

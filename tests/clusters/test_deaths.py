@@ -50,7 +50,24 @@ def test_what_somebody_keeps_down_is_not_told_nor_while_it_comes_back() -> None:
     assert verdicts.look(pods(ready=False, uid="v"), 4000.0, expected_down=False) != ""
 
 
-def test_who_watches_is_told_from_a_thread_and_not_after_the_end(tmp_path: Path) -> None:
+def watching() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "pod-watch"]
+
+
+def test_stopping_ends_the_watch(tmp_path: Path) -> None:
+    async def test(api: FakeApi, deployments: Deployments) -> None:
+        told: list[ComponentDied] = []
+        deaths = Deaths(tmp_path / "kubeconfig", deployments, "dev")
+        deaths.start(told.append)
+        while not api.watching("Pod"):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(deaths.stop)
+        assert (watching(), told) == ([], [])
+
+    on_a_cluster(tmp_path, test)
+
+
+def test_who_watches_is_told_from_a_thread_that_then_ends_and_can_still_be_stopped(tmp_path: Path) -> None:
     async def test(api: FakeApi, deployments: Deployments) -> None:
         told: list[str] = []
         heard = threading.Event()
@@ -68,9 +85,11 @@ def test_who_watches_is_told_from_a_thread_and_not_after_the_end(tmp_path: Path)
         api.put("Pod", "one", "system", **pod(**ended))
         assert await asyncio.to_thread(heard.wait, 10)
         assert told[0].startswith("kueue of cluster dev died: manager ended (Error, exit code 1)")
+        for thread in watching():  # nothing is left to watch
+            await asyncio.to_thread(thread.join, 10)
+        assert not watching()
         await asyncio.to_thread(deaths.stop)
         await asyncio.to_thread(deaths.stop)
-        assert not [thread for thread in threading.enumerate() if thread.name == "pod-watch"]
 
     on_a_cluster(tmp_path, test)
 
