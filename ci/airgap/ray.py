@@ -11,6 +11,7 @@ from ci.airgap import debian
 from ci.airgap.images import Image
 from ci.airgap.layers import command_layer
 from ci.airgap.workshop import Part, Workshop, artifact
+from raykueue.ray.manifests import REPOSITORY
 
 PYTHON = "3.11"
 """Of the Debian release; Ray has wheels for it from 2.7 on."""
@@ -60,7 +61,7 @@ def image(version: str, base: Part) -> Image:
             "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT=120",
         ],
     }
-    return Image(f"rayproject/ray:{version}", (base, python, installed), run)
+    return Image(f"{REPOSITORY}:{version}", (base, python, installed), run)
 
 
 def _wheels(requirement: str) -> Part:

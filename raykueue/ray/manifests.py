@@ -40,13 +40,11 @@ class Prepared:
 def on_real_ray(rayjob: Mapping[str, Any], ray_version: str) -> Prepared:
     """The RayJob for real Ray of this version. An interactive one has no entrypoint, and gets none."""
     body = copy.deepcopy(dict(rayjob))
-    replaced = [
-        Replaced(path, str(parent[key]), wanted)
-        for path, parent, key, wanted in _places(body["spec"], ray_version)
-        if parent[key] != wanted
-    ]
-    for _, parent, key, wanted in _places(body["spec"], ray_version):
-        parent[key] = wanted
+    replaced = []
+    for path, parent, key, wanted in _places(body["spec"], ray_version):
+        if parent[key] != wanted:
+            replaced.append(Replaced(path, str(parent[key]), wanted))
+            parent[key] = wanted
     return Prepared(body, tuple(replaced))
 
 

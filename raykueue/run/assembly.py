@@ -15,13 +15,12 @@ from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Versions
+from raykueue.ray.manifests import REPOSITORY
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
 from raykueue.toolchain.builder import Toolchain
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 CONTROLLERS = ("kueue", "kuberay")
-RAY_IMAGE = "rayproject/ray"
-"""As the manifests of the suites name it."""
 
 
 class Assembly(Protocol):
@@ -164,7 +163,7 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         kubectl=tools["kubectl"],
         node_image=nodes,
         control_plane_images=(),
-        worker_images=(f"{RAY_IMAGE}:{versions.ray_version(pair)}",),
+        worker_images=(f"{REPOSITORY}:{versions.ray_version(pair)}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
