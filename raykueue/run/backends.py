@@ -153,15 +153,21 @@ def backend_of(options: RunOptions, folder: ClusterFolder | None = None) -> Back
         ClusterError: this version does not have it.
     """
     name = made_by(folder) if folder is not None else options.cluster
+    node_image = options.node_image or (folder.about.get("node_image") if folder is not None else None)
     match name:
         case "embedded":
             return Embedded()
         case "kind":
-            return Kind(options.node_image)
+            return Kind(node_image)
         case "existing":
             return Existing(options.context or "", options.kubeconfig)
         case other:
             raise ClusterError(f"no backend {other!r} can make a cluster")
+
+
+def remembered(backend: Backend) -> dict[str, Any]:
+    """What whoever attaches to a cluster must know of how it was made: kind's nodes, if not the pinned ones."""
+    return {"node_image": backend.node_image} if isinstance(backend, Kind) and backend.node_image else {}
 
 
 def ray_of(cluster: Cluster) -> dict[str, Any]:

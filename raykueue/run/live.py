@@ -22,7 +22,7 @@ from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
 from raykueue.run.assembly import CONTROLLERS, Assembly
-from raykueue.run.backends import Backend, Log, backend_of, ray_of
+from raykueue.run.backends import Backend, Log, backend_of, ray_of, remembered
 from raykueue.run.canary import Canary
 from raykueue.run.detected import detect
 from raykueue.run.drift import drift, refusal
@@ -117,7 +117,7 @@ def bring_up(
     doing = "using" if backend.name == "existing" else "starting"
     log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
-    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest}
+    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(backend)}
     try:
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
@@ -132,7 +132,7 @@ def bring_up(
                 cluster.export_logs(evidence)
         cluster.stop()
         raise
-    live = LiveCluster(cluster, assembly, stays=False, ours=backend.name != "existing")
+    live = LiveCluster(cluster, assembly, stays=False, ours=_ours(backend))
     live.seconds = {
         "binaries": built - began,
         "cluster": started - built,
@@ -164,7 +164,8 @@ def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> Li
     except BaseException:
         cluster.close()
         raise
-    return LiveCluster(cluster, assembly, stays=True, seconds={"attach": time.monotonic() - began})
+    seconds = {"attach": time.monotonic() - began}
+    return LiveCluster(cluster, assembly, stays=True, ours=_ours(backend), seconds=seconds)
 
 
 @dataclass
@@ -248,6 +249,10 @@ def _recorder_config(live: LiveCluster) -> RecorderConfig:
         pair=live.pair.versions(),
         settings=dataclasses.asdict(Thresholds()),
     )
+
+
+def _ours(backend: Backend) -> bool:
+    return backend.name != "existing"
 
 
 def _with_article(name: str) -> str:

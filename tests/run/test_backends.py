@@ -16,7 +16,7 @@ from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import ClusterError, UsageError
 from raykueue.run import live as live_module
 from raykueue.run.assembly import ExistingAssembly, kubernetes_of
-from raykueue.run.backends import Embedded, Existing, Kind, backend_of, ray_of
+from raykueue.run.backends import Embedded, Existing, Kind, backend_of, ray_of, remembered
 from raykueue.run.live import LiveCluster, bring_up
 from raykueue.run.options import RunOptions
 from raykueue.toolchain.lock import load_versions
@@ -193,3 +193,10 @@ def test_a_start_says_what_it_starts_and_where(proven: None) -> None:
     assert said[1].endswith("(new)")
     assert set(one.seconds) == {"binaries", "cluster", "webhook", "controllers"}
     assert not one.stays
+
+
+def test_whoever_attaches_to_a_kind_cluster_knows_its_nodes(tmp_path: Path) -> None:
+    folder = ClusterFolder(tmp_path)
+    folder.describe({"backend": "kind", **remembered(Kind("mine/node:v1.34.4"))})
+    assert backend_of(RunOptions(), folder) == Kind("mine/node:v1.34.4")
+    assert remembered(Kind()) == remembered(Embedded()) == {}
