@@ -15,6 +15,7 @@ from ci.airgap.places import SOURCES
 from ci.airgap.programs import digest
 from ci.airgap.workshop import Part, Workshop
 from raykueue.errors import ToolchainError
+from raykueue.model.versions import Release
 
 PACKAGES = (
     # services, and what runs containers
@@ -33,6 +34,11 @@ rm -f /usr/lib/sysctl.d/* /etc/sysctl.d/*
 echo ReadKMsg=no >> /etc/systemd/journald.conf
 ln -sf /lib/systemd/systemd /sbin/init
 """
+
+
+def reference_of(kubernetes: Release) -> str:
+    """The name of the node image with that release."""
+    return f"raykueue.local/node:{kubernetes.tag}"
 
 
 def packages(base: Part) -> Part:
@@ -116,7 +122,7 @@ def image(shop: Workshop, paths: Mapping[str, Path], base: Part, preloaded: Mapp
         "Env": ["container=docker", PATH],
         "StopSignal": "SIGRTMIN+3",
     }
-    reference = f"raykueue.local/node:{release.tag}"
+    reference = reference_of(release)
     return Image(reference, (base, debian_packages, binaries, assembled), run)
 
 

@@ -46,8 +46,10 @@ class Removal:
     argv: Sequence[str]
     env: Mapping[str, str]
     """All of its environment."""
-    gone: str = ""
+    gone: Sequence[str] = ()
     """What it says when there is nothing to remove, should it call that a failure."""
+    mark: str = ""
+    """`NAME=value` in the environment of processes that may still make more of it: they are ended first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,8 @@ class ClusterFolder:
             ClusterError: something of it can't be ended; its folder stays, so that it can be tried again.
         """
         removals = self.removals()
+        for mark in {removal.mark for removal in removals} - {""}:
+            _end_marked(mark)
         for removal in removals:
             _remove(self.name, removal)
         components = _read(self.path / "state.json").get("components", {})
@@ -242,11 +246,24 @@ def _remove(cluster: str, removal: Removal) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ClusterError(f"cluster {cluster} can't be removed: {error}") from error
     said = f"{done.stdout.decode(errors='replace')}\n{done.stderr.decode(errors='replace')}".strip()
-    if done.returncode and not (removal.gone and removal.gone in said):
+    if done.returncode and not any(words in said for words in removal.gone):
         raise ClusterError(
             f"cluster {cluster} can't be removed: `{' '.join(removal.argv)}` ended with code {done.returncode}: "
             f"{said.splitlines()[-1] if said else 'it said nothing'}"
         )
+
+
+def _end_marked(mark: str) -> None:
+    """Ends what a killed run has left at work, such as a `kind create cluster` that goes on to make nodes."""
+    name, _, value = mark.partition("=")
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid != os.getpid() and process.environ().get(name) == value:
+                process.kill()
+                found.append(process)
+    for process in found:
+        ends_within(process, _END_SECONDS)
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -124,6 +124,18 @@ class Versions:
         )
         return next((pair for pair in self.pairs if pair.versions() == chosen.versions()), chosen)
 
+    def made_of(self, runs: Mapping[str, str]) -> Pair:
+        """The pair that a cluster which runs these versions was made of: {"kubernetes": …, "kueue": …, "kuberay": …}.
+
+        kind publishes node images for some patch releases of Kubernetes only. What runs there is then none of the
+        releases, and everything else comes from the default one.
+
+        Raises:
+            UsageError: Kueue's or KubeRay's version is not among the releases.
+        """
+        kubernetes = {one.version for one in self.releases if one.product == "kubernetes"} & {runs.get("kubernetes")}
+        return self.pair(runs["kueue"], runs["kuberay"], next(iter(kubernetes), None))
+
     def release(self, product: str, version: str) -> Release:
         """One release, by "0.19.2" or "v0.19.2".
 

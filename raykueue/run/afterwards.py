@@ -11,6 +11,7 @@ from raykueue.model.deletion.dimensions import Mode, Outcome
 from raykueue.model.deletion.expected import BUSY_SECONDS, KUBERAY_SECONDS, Expected, Part, Status
 from raykueue.model.deletion.observed import End, end, left, went
 from raykueue.run.states import Running, ValidationFailed
+from raykueue.run.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from raykueue.run.job import Job
@@ -22,9 +23,11 @@ _PAST_ITS_DEADLINE = {"spec": {"activeDeadlineSeconds": 1}}
 class Afterwards:
     """What becomes of a job that has ended."""
 
-    def __init__(self, job: Job, ended: End) -> None:
+    def __init__(self, job: Job, ended: End, stop: float) -> None:
+        """`stop`: seconds from when a pod is told to go until it is gone, at most."""
         self._job = job
         self._ended = ended
+        self._stop = stop
 
     @property
     def status(self) -> Status:
@@ -53,14 +56,17 @@ class Afterwards:
         def look(wanted: bool) -> Callable[[object], bool | None]:
             return lambda _: True if (left(feed.events, uid) == about.kept) is wanted else None
 
-        if _within(lambda end: feed.wait(look(True), end), self._monotonic(about.patience)):
+        if _within(lambda end: feed.wait(look(True), end), self._monotonic(about.patience + self._stop)):
             _within(lambda end: feed.wait(look(False), end), self._monotonic(about.watch))
         return left(feed.events, uid)
 
     def settle(self, of: frozenset[Part] = _CLUSTER) -> frozenset[Part]:
-        """Waits until nothing is left `of` it, for as long as KubeRay may take to act; tells what is left then."""
+        """Waits until nothing is left `of` it, for as long as KubeRay may take to act and pods to stop.
+
+        Returns what is left then.
+        """
         feed, uid = self._job.history.feed, self._job.history.uid
-        patience = self._monotonic(KUBERAY_SECONDS + BUSY_SECONDS)
+        patience = self._monotonic(KUBERAY_SECONDS + BUSY_SECONDS + self._stop)
         _within(lambda end: feed.wait(lambda _: None if left(feed.events, uid) & of else True, end), patience)
         return left(feed.events, uid)
 
@@ -79,17 +85,18 @@ class Afterwards:
         return time.monotonic() + self._ended.time + seconds_after_the_end - time.time()
 
 
-def conclude(job: Job, outcome: Outcome, seconds: float) -> Afterwards:
+def conclude(job: Job, outcome: Outcome, timeouts: Timeouts) -> Afterwards:
     """Brings a running job to this end, and waits for it.
 
     Args:
         job: it runs; for DEADLINE_INITIALIZING its pods find no node.
         outcome: what becomes of it.
-        seconds: until KubeRay has written that it ended.
+        timeouts: `state` until KubeRay has written that it ended; `stop` for its pods after that.
 
     Raises:
         WaitFailed: it does not end in time, or not at all.
     """
+    seconds = timeouts.state
     match outcome:
         case Outcome.SUCCEEDED:
             job.finish()
@@ -115,7 +122,7 @@ def conclude(job: Job, outcome: Outcome, seconds: float) -> Afterwards:
         return end(feed.events, uid)
 
     try:
-        return Afterwards(job, feed.wait(look, time.monotonic() + seconds))
+        return Afterwards(job, feed.wait(look, time.monotonic() + seconds), timeouts.stop)
     except TimeoutError:
         raise WaitFailed(
             f"{job}: wanted it to be Complete or Failed ({outcome}) within {seconds:g} s; it is {job.said}"

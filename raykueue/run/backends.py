@@ -25,6 +25,10 @@ Log = Callable[[str], None]
 """A line for people. An empty one says nothing: it asks whether to go on, and the answer is an error if not."""
 
 
+NODE_IMAGE = "RAYKUEUE_KIND_IMAGE"
+"""The variable that says what kind's nodes are made from where `--kind-image` doesn't; without both, the pinned one."""
+
+
 class Backend(Protocol):
     """How clusters of one kind are made."""
 
@@ -153,12 +157,12 @@ def backend_of(options: RunOptions, folder: ClusterFolder | None = None) -> Back
         ClusterError: this version does not have it.
     """
     name = made_by(folder) if folder is not None else options.cluster
-    node_image = options.node_image or (folder.about.get("node_image") if folder is not None else None)
+    usual = os.environ.get(NODE_IMAGE) if folder is None else folder.about.get("node_image")
     match name:
         case "embedded":
             return Embedded()
         case "kind":
-            return Kind(node_image)
+            return Kind(options.node_image or usual or None)
         case "existing":
             return Existing(options.context or "", options.kubeconfig)
         case other:

@@ -64,7 +64,7 @@ def add_parser(subparsers: Subparsers) -> None:
     for product in PAIRED:
         up.add_argument(f"--{product}", metavar="VERSION", help="a release in versions.toml (the default pair's)")
     up.add_argument("--cluster", metavar="embedded|kind", default="embedded", help="where (embedded)")
-    up.add_argument("--kind-image", metavar="IMAGE", help="of kind's nodes (the pinned one)")
+    up.add_argument("--kind-image", metavar="IMAGE", help="of kind's nodes (RAYKUEUE_KIND_IMAGE, else the pinned one)")
     up.add_argument("--kubeconfig", action="store_true", help="print nothing but the path of the kubeconfig")
     down = _add(subparsers, "down", _down, "end a cluster that was left up", _DOWN)
     which = down.add_mutually_exclusive_group()
@@ -239,7 +239,7 @@ def _logs_of_deployed(folder: ClusterFolder, arguments: argparse.Namespace) -> i
     from raykueue.clusters.deployments import Deployments  # an HTTP client that the others do without
 
     versions, has = load_versions(), folder.about["pair"]
-    pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
+    pair = versions.made_of(has)
     assembly = backend_of(RunOptions(), folder).assemble(Toolchain(versions), versions, pair)
     deployments = Deployments(folder.path / "kubeconfig", assembly.components())
     print(textwrap.dedent(deployments.logs(arguments.component, arguments.lines)))

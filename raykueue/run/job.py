@@ -182,7 +182,7 @@ class Job:
         Raises:
             WaitFailed: it does not end.
         """
-        return conclude(self, outcome, self._timeouts.state)
+        return conclude(self, outcome, self._timeouts)
 
     def placed(self, within: float | None = None) -> Moment | None:
         """When the last of its head and worker pods got a node, at most `within` seconds from now; None: not yet."""

@@ -127,10 +127,12 @@ def bring_up(
         prove_controllers(api, cluster.logs, cluster.probing)
         log(f"cluster up in {time.monotonic() - built:.1f} s ({cluster.how})")
     except BaseException:
-        if evidence is not None:
-            with contextlib.suppress(ClusterError, OSError):
-                cluster.export_logs(evidence)
-        cluster.stop()
+        try:
+            if evidence is not None:
+                with contextlib.suppress(ClusterError, OSError):
+                    cluster.export_logs(evidence)
+        finally:
+            cluster.stop()
         raise
     live = LiveCluster(cluster, assembly, stays=False, ours=_ours(backend))
     live.seconds = {
@@ -154,7 +156,7 @@ def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> Li
         raise ClusterError(f"no cluster {folder.name} is up; `raykueue up {folder.name}` starts one")
     has = folder.about["pair"]
     options.must_fit(has)
-    pair = versions.pair(kueue=has["kueue"], kuberay=has["kuberay"], kubernetes=has["kubernetes"])
+    pair = versions.made_of(has)
     backend = backend_of(options, folder)
     assembly = backend.assemble(Toolchain(versions), versions, pair)
     cluster = backend.cluster(folder, assembly, lambda _: None)

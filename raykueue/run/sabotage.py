@@ -19,6 +19,8 @@ from raykueue.run.session import Lease
 
 FINALIZER = "raykueue.dev/kept"
 TOLD_TO_GO_SECONDS = 120.0
+_KILLED = {137, -9}
+"""Exit codes of what the kernel has killed: as a shell says it, and as a runtime may."""
 
 
 class Sabotage:
@@ -82,8 +84,10 @@ class Sabotage:
         # A process may make its like easier to kill; and what is only reserved is no use of memory, so it is filled.
         fill = "import itertools; held = [b'x' * (1 << 24) for _ in itertools.count()]"
         wanted = f'echo 1000 > /proc/1/oom_score_adj && exec python3 -c "{fill}"'
-        with contextlib.suppress(ClusterError):  # the container is gone before the command has ended
-            job.run_in_head("sh", "-c", wanted)
+        with contextlib.suppress(ClusterError):  # the container may be gone before the command has ended
+            ran = job.run_in_head("sh", "-c", wanted)
+            if ran.exit_code not in _KILLED:
+                raise UsageError(f"{job}: memory of its head can't be exhausted: {ran.output.strip()[-300:]}")
 
     def delete_workload(self, job: Job) -> None:
         """Deletes the job's Workload by hand."""

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.tier("node")
 def test_a_preempted_job_still_stops_while_the_next_one_has_its_quota(queue, submit, expects, measure):
     """The pods of a preempted RayJob take seconds to stop, after its quota was given to the preemptor."""
     dev = submit("rayjob.yaml", priority="dev-priority").until(Running)
-    expects("no-survivors", "evicted/*", at_least_seconds=1, at_most_seconds=20)
+    expects("no-survivors", "evicted/*", at_least_seconds=1, at_most_seconds="T_gc + 2 + g")
 
     prod = submit("rayjob.yaml", priority="prod-priority").until(Running)
     assert dev.was(Evicted("Preempted"))
@@ -20,8 +20,8 @@ def test_a_preempted_job_still_stops_while_the_next_one_has_its_quota(queue, sub
 def test_a_graceful_stop_lengthens_the_overlap(queue, submit, expects):
     """Pods whose preStop hook takes 8 s outlive their quota by as long, while the preemptor has it."""
     submit("rayjob.yaml", priority="dev-priority", stops_after=8).until(Running)
-    expects("no-survivors", "evicted/*", at_least_seconds=6, at_most_seconds=20)
-    expects("no-overlap", "evicted/*", at_least_seconds=4, at_most_seconds=20)
+    expects("no-survivors", "evicted/*", at_least_seconds=6, at_most_seconds="T_gc + 2 + g")
+    expects("no-overlap", "evicted/*", at_least_seconds=4, at_most_seconds="T_gc + 2 + g")
 
     submit("rayjob.yaml", priority="prod-priority").until(Running)
 

@@ -53,7 +53,7 @@ class ReplayedJob(Job):
     def end(self, _: Outcome) -> Afterwards:
         ended = end(self.history.feed.events, self.history.uid)
         assert ended is not None
-        return Afterwards(self, ended)
+        return Afterwards(self, ended, stop=0.0)
 
 
 @dataclass

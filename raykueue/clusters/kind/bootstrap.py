@@ -29,7 +29,10 @@ SERVED_SECONDS = 60.0
 _ASK_SECONDS = 1.0
 """Between two looks whether kubeadm has written the administrator's kubeconfig: it tells nobody."""
 _POLL_SECONDS = 0.1
+_RIGHTS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:cluster-admins"
+_NODES = "/api/v1/nodes"
 _DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
+_DEPLOYMENTS = "/apis/apps/v1/namespaces/kube-system/deployments"
 
 
 class Bootstrap:
@@ -72,28 +75,39 @@ class Bootstrap:
         apply(self._api, manifests)
 
     def claim_gpus(self) -> None:
-        """Every worker claims to have GPUs."""
-        for node in workers(self._name):
-            self._api.merge(f"/api/v1/nodes/{node}/status", fake_gpus())
+        """Every worker claims to have GPUs, as soon as it is registered: kind waits for the control plane only."""
+        wanted = set(workers(self._name))
 
-    def free_cpu(self) -> None:
-        """The network's pods ask for no CPU, so that a worker's is Ray's: a node has as many cores as this machine.
-
-        As soon as kind has installed it, which is before there are workers. kube-proxy asks for none.
-        """
-
-        def installed(found: Objects) -> list[dict[str, Any]] | None:
-            return [one for name, one in found.items() if name != "kube-proxy"] or None
+        def registered(found: Objects) -> bool | None:
+            return True if wanted <= set(found) else None
 
         try:
-            networks = until(load_access(self._kubeconfig), _DAEMON_SETS, installed, API_SECONDS, look=self._look)
+            until(load_access(self._kubeconfig), _NODES, registered, API_SECONDS, look=self._look)
         except TimeoutError:
-            raise ClusterError(f"{self._name} has no network after {API_SECONDS:.0f} s: no DaemonSet of it") from None
-        for network in networks:
-            containers = network["spec"]["template"]["spec"]["containers"]
-            if without_cpu_requests(containers):
-                patch = {"spec": {"template": {"spec": {"containers": containers}}}}
-                self._api.merge(f"{_DAEMON_SETS}/{network['metadata']['name']}", patch)
+            raise ClusterError(f"not all of {', '.join(sorted(wanted))} registered in {API_SECONDS:.0f} s") from None
+        for node in sorted(wanted):
+            self._api.merge(f"{_NODES}/{node}/status", fake_gpus())
+
+    def free_cpu(self) -> None:
+        """Network and names ask for no CPU, so that a worker's is Ray's: a node has as many cores as this machine.
+
+        As soon as they are installed, which is before there are workers. kube-proxy asks for none.
+        """
+        for kind, path in (("network", _DAEMON_SETS), ("DNS", _DEPLOYMENTS)):
+
+            def installed(found: Objects) -> list[dict[str, Any]] | None:
+                return [one for name, one in found.items() if name != "kube-proxy"] or None
+
+            try:
+                every = until(load_access(self._kubeconfig), path, installed, API_SECONDS, look=self._look)
+            except TimeoutError:
+                where = path.rpartition("/")[2]
+                raise ClusterError(f"{self._name} has no {kind} after {API_SECONDS:.0f} s: no {where} of it") from None
+            for one in every:
+                containers = one["spec"]["template"]["spec"]["containers"]
+                if without_cpu_requests(containers):
+                    patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+                    self._api.merge(f"{path}/{one['metadata']['name']}", patch)
 
     def saver(self, reference: str) -> Callable[[], None]:
         """The step that makes an image's archive."""
@@ -119,7 +133,9 @@ class Bootstrap:
         except (CommandFailed, CommandSlow):
             return False  # no container yet, or nothing in it, or too much to do
         try:
-            return Api(load_access(self._kubeconfig)).text("/readyz", seconds=2) == "ok"
+            api = Api(load_access(self._kubeconfig))
+            # Ready is not enough: kubeadm gives the administrator rights only once it has seen that itself.
+            return api.text("/readyz", seconds=2) == "ok" and api.exists(_RIGHTS)
         except ClusterError:
             return False
 

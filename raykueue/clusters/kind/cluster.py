@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +18,13 @@ from raykueue.clusters.folder import ClusterFolder, Removal
 from raykueue.clusters.graph import Step
 from raykueue.clusters.kind import preflight
 from raykueue.clusters.kind.bootstrap import Bootstrap
-from raykueue.clusters.kind.commands import Commands, environment
+from raykueue.clusters.kind.commands import NETWORK, Commands, environment
 from raykueue.clusters.kind.config import control_plane, workers
 from raykueue.clusters.kind.docker import Docker
 from raykueue.clusters.kind.driver import check_extra, kind_cluster
 from raykueue.clusters.kind.images import Images
 from raykueue.clusters.kind.ingredients import BACKEND, KINDS_OWN, Ingredients, images_of, node_prefix
+from raykueue.clusters.kind.nodes import Nodes
 from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
@@ -123,7 +125,7 @@ class KindCluster:
         driver = kind_cluster(self._nodes, self._kinds_own, made.node_image, made.kind, made.kubectl, commands)
         driver.export_logs(folder)
         if self.kubeconfig.exists():
-            with contextlib.suppress(OSError, ClusterError):
+            with contextlib.suppress(OSError, ClusterError, subprocess.SubprocessError):
                 text = driver.seen_by_kubectl(self.kubeconfig)
                 (folder / "kubectl.txt").write_text(text, encoding="utf-8")
 
@@ -153,15 +155,18 @@ class KindCluster:
 
     def stop_node(self, node: str) -> None:
         """Ends a node as a power cut does, and leaves it down."""
-        Docker(self._commands).kill(node)
+        self._faults().lose(node)
 
     def start_node(self, node: str) -> None:
-        """Starts it again; its kubelet reports when it can."""
-        Docker(self._commands).start(node)
+        """Starts it again; returns when it is Ready."""
+        self._faults().find(node)
 
     def restart_kubelet(self, node: str) -> None:
-        """Ends the kubelet and starts it again; containers go on."""
-        Docker(self._commands).restart_unit(node, "kubelet")
+        """Ends the kubelet and starts it again; containers go on. Returns when it answers."""
+        self._faults().restart_kubelet(node)
+
+    def _faults(self) -> Nodes:
+        return Nodes(Docker(self._commands), self.kubeconfig, self._look)
 
     @property
     def _deployed(self) -> Deployments:
@@ -208,17 +213,19 @@ class KindCluster:
         return steps
 
     def _look(self) -> None:
-        self._log("")
+        self._commands.go_on()
 
     def _removals(self) -> list[Removal]:
         env = environment(self._kinds_own, self._nodes)
         kept = {key: env[key] for key in env if key in _KEPT or key.startswith(("DOCKER_", "KIND_", "KUBECONFIG"))}
         delete = [str(self._ingredients.kind), "delete", "cluster", "--name", self._nodes]
         return [
-            Removal([*delete, "--kubeconfig", str(self._kinds_own)], kept),
-            Removal([shutil.which("docker") or "docker", "network", "rm", self._nodes], kept, gone="not found"),
+            Removal([*delete, "--kubeconfig", str(self._kinds_own)], kept, mark=f"{NETWORK}={self._nodes}"),
+            Removal([shutil.which("docker") or "docker", "network", "rm", self._nodes], kept, gone=_NO_NETWORK),
         ]
 
 
+_NO_NETWORK = ("not found", "No such network")
+"""What docker says of a network that is not there: from version 23 on, and before."""
 _KEPT = frozenset({"HOME", "PATH", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"})
 """What docker and kind look at, besides what is theirs by name."""

@@ -14,6 +14,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from raykueue.errors import ClusterError
 from raykueue.toolchain.process import Output, run
 
+NETWORK = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
+"""The variable by which kind is told which network to put nodes into: one a cluster, so it is a command's mark, too."""
 TRIES = 3
 _LINES = 12
 """Of a failed command's output in the message."""
@@ -27,6 +29,11 @@ _TRANSIENT = re.compile(
     # Two daemons' work at once (moby libnetwork; containerd's import).
     r"|failed to (?:set|allocate) .*iptables.*: resource temporarily unavailable"
 )
+
+
+_BEYOND = re.compile(r"failed to (?:init|join) node with kubeadm")
+"""Nothing that passes by itself: kubeadm has tried for minutes, and its whole log, in which anything may be read,
+follows (kind pkg/cluster/internal/create/actions/kubeadminit/init.go@v0.33.0)."""
 
 
 class CommandFailed(ClusterError):
@@ -44,7 +51,9 @@ class CommandSlow(ClusterError):
 
 def passes_by_itself(error: BaseException) -> bool:
     """Whether the same command may work in a moment: by what it said, never by hope."""
-    return isinstance(error, CommandFailed) and _TRANSIENT.search(error.text) is not None
+    if not isinstance(error, CommandFailed) or _BEYOND.search(error.text):
+        return False
+    return _TRANSIENT.search(error.text) is not None
 
 
 class Commands:
@@ -72,10 +81,10 @@ class Commands:
 
     def output(self, what: str, argv: Sequence[str | Path], seconds: float) -> Output:
         """Both streams of a command; raises as `run`."""
-        self._go_on()
+        self.go_on()
         words = [str(word) for word in argv]
         try:
-            output = run(words, cwd=Path("/"), environment=self.environment, timeout=seconds, tick=self._go_on)
+            output = run(words, cwd=Path("/"), environment=self.environment, timeout=seconds, tick=self.go_on)
         except FileNotFoundError as error:
             raise ClusterError(f"{what}: there is no {words[0]} here; install it, or put it in the PATH") from error
         except OSError as error:
@@ -105,7 +114,12 @@ class Commands:
         )
         return trying(self.run, what, argv, seconds)
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Returns if there is still somebody who wants it.
+
+        Raises:
+            ClusterError: there isn't; or whatever `look` raises.
+        """
         if self._given_up.is_set():
             raise ClusterError("the cluster is not wanted any more")
         self._look()
@@ -113,4 +127,4 @@ class Commands:
 
 def environment(kubeconfig: Path, network: str) -> dict[str, str]:
     """The user's own, but for the kubeconfig, which no command of ours may find, and kind's network, one a cluster."""
-    return {**os.environ, "KUBECONFIG": str(kubeconfig), "KIND_EXPERIMENTAL_DOCKER_NETWORK": network}
+    return {**os.environ, "KUBECONFIG": str(kubeconfig), NETWORK: network}

@@ -189,7 +189,7 @@ def _foreign(report: LoadedReport, versions: Versions, suite: str) -> Refusal | 
         why = f"suite {run.facts.suite_version or 'of unknown version'} wrote it, this is the gate of suite {suite}"
         return Refusal(EXIT_USAGE, where, why)
     try:
-        pair = versions.pair(run.pair["kueue"], run.pair["kuberay"], run.pair.get("kubernetes"))
+        pair = versions.made_of(run.pair)
     except UsageError as error:
         return Refusal(EXIT_USAGE, where, str(error))
     return _other_pins(report, versions.digest(pair))

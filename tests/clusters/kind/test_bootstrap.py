@@ -57,7 +57,7 @@ def test_the_network_asks_for_no_cpu_as_soon_as_it_is_there(
         monkeypatch, {"kube-proxy": proxy}, {"kube-proxy": proxy, "net": daemon_set("net", cpu="100m", memory="50Mi")}
     )
     bootstrap.free_cpu()
-    [(name, [container])] = api.patched
+    (name, [container]), *_ = api.patched
     assert name == "net"
     assert container["resources"]["requests"] == {"cpu": "0", "memory": "50Mi"}
     assert container["resources"]["limits"] == {"cpu": "100m"}
