@@ -25,7 +25,7 @@ from raykueue.run.assembly import CONTROLLERS, Assembly
 from raykueue.run.backends import Backend, Log, backend_of, ray_of, remembered
 from raykueue.run.canary import Canary
 from raykueue.run.detected import detect
-from raykueue.run.drift import drift, refusal
+from raykueue.run.drift import Shipped, drift, refusal
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
@@ -239,7 +239,8 @@ class LiveRun:
 
 def _differences(live: LiveCluster, versions: Versions) -> list[str]:
     detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
-    return drift(detected, live.pair, versions, live.assembly.crds() if live.ours else None)
+    shipped = Shipped(live.assembly.crds(), live.assembly.controllers(DEFAULT)) if live.ours else None
+    return drift(detected, live.pair, versions, shipped)
 
 
 def _recorder_config(live: LiveCluster) -> RecorderConfig:

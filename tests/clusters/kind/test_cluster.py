@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from raykueue.clusters.kind import cluster as cluster_module
 from raykueue.clusters.kind.bootstrap import Bootstrap, plain_kubeconfig
 from raykueue.clusters.kind.cluster import KindCluster
 from raykueue.clusters.kind.ingredients import Ingredients, node_prefix
-from raykueue.clusters.protocol import ComponentSpec, Faults
+from raykueue.clusters.protocol import ComponentSpec, Container, Faults
 from raykueue.errors import ClusterError
 from tests.clusters.kind.tools import Tools
 
@@ -36,12 +37,18 @@ class Played:
     def wait_ready(self, name: str) -> None:
         Played.done.append(f"{name} is ready")
 
+    def containers(self, name: str) -> list[Container]:
+        return [Container(f"{name}-1", name, f"{name}:1", f"{name}:1")]
+
+    def first_words(self, name: str) -> list[str]:
+        return [f"{name} starts"]
+
 
 def spec(name: str, image: str) -> ComponentSpec:
     deployment = {
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": "system"},
-        "spec": {"template": {"metadata": {}, "spec": {"containers": [{"image": image}]}}},
+        "spec": {"template": {"metadata": {}, "spec": {"containers": [{"name": name, "image": image}]}}},
     }
     return ComponentSpec(name, None, deployed=[deployment], objects=[{"kind": "Role", "metadata": {"name": name}}])
 
@@ -159,6 +166,23 @@ def test_what_a_killed_run_left_is_removed_by_its_own_name_and_a_kept_one_is_not
         ["network", "rm", "raykueue-killed"],
     ]
     assert [folder.name for folder in clusters()] == ["kept"]
+
+
+def test_what_runs_in_it_is_told_by_its_pods_and_nodes(
+    made: Ingredients, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [{"metadata": {"name": name}, "status": {"nodeInfo": {"kubeletVersion": "v1.34.4"}}} for name in "ab"]
+    monkeypatch.setattr(cluster_module, "load_access", lambda _: None)
+    monkeypatch.setattr(
+        cluster_module, "Api", lambda _: SimpleNamespace(get={"/api/v1/nodes": {"items": nodes}}.__getitem__)
+    )
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.attach(PARTS)
+    assert cluster.programs() is None
+    assert cluster.containers()["kueue"] == [Container("kueue-1", "kueue", "kueue:1", "kueue:1")]
+    assert set(cluster.containers()) == {"kueue", "kuberay"}
+    assert cluster.kubelets() == {"a": "v1.34.4", "b": "v1.34.4"}
+    assert cluster.first_words("kuberay") == ["kuberay starts"]
 
 
 def test_preflight_looks_at_the_extra_and_at_docker(extra: None, tools: Tools) -> None:
