@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +118,7 @@ def bring_up(
     log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
     cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(backend)}
-    try:
+    with ended_if_it_fails(cluster, evidence):
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
         api = Api(load_access(cluster.kubeconfig))
@@ -126,12 +126,6 @@ def bring_up(
         accepted = time.monotonic()
         prove_controllers(api, cluster.logs, cluster.probing)
         log(f"cluster up in {time.monotonic() - built:.1f} s ({cluster.how})")
-    except BaseException:
-        if evidence is not None:
-            with contextlib.suppress(ClusterError, OSError):
-                cluster.export_logs(evidence)
-        cluster.stop()
-        raise
     live = LiveCluster(cluster, assembly, stays=False, ours=_ours(backend))
     live.seconds = {
         "binaries": built - began,
@@ -140,6 +134,23 @@ def bring_up(
         "controllers": time.monotonic() - accepted,
     }
     return live
+
+
+@contextlib.contextmanager
+def ended_if_it_fails(cluster: Cluster, evidence: Path | None) -> Iterator[None]:
+    """Ends a cluster that is not to stay after a failure; its logs are in `evidence` then, if it left any.
+
+    Whoever interrupts does not wait for logs.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            if evidence is not None and isinstance(error, Exception):
+                _keep_logs(cluster, evidence)
+        finally:
+            cluster.stop()
+        raise
 
 
 def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> LiveCluster:
@@ -235,6 +246,13 @@ class LiveRun:
             "recorder": str(self.recorder.socket),
             "ray": self.live.ray,
         }
+
+
+def _keep_logs(cluster: Cluster, folder: Path) -> None:
+    with contextlib.suppress(ClusterError, OSError):
+        cluster.export_logs(folder)
+    with contextlib.suppress(OSError):  # there is something in it
+        folder.rmdir()
 
 
 def _differences(live: LiveCluster, versions: Versions) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -137,11 +138,13 @@ class KindCluster:
         # Others than the cluster's: it may be on its way out, and its commands given up.
         commands = Commands(environment(self._kinds_own, self._nodes))
         driver = kind_cluster(self._nodes, self._kinds_own, made.node_image, made.kind, made.kubectl, commands)
-        driver.export_logs(folder)
-        if self.kubeconfig.exists():
-            with contextlib.suppress(OSError, ClusterError):
-                text = driver.seen_by_kubectl(self.kubeconfig)
-                (folder / "kubectl.txt").write_text(text, encoding="utf-8")
+        try:
+            driver.export_logs(folder)
+        finally:
+            if self.kubeconfig.exists():  # its API server need not answer
+                with contextlib.suppress(OSError, subprocess.SubprocessError):
+                    text = driver.seen_by_kubectl(self.kubeconfig)
+                    (folder / "kubectl.txt").write_text(text, encoding="utf-8")
 
     def stop(self) -> None:
         """Removes nodes, their volumes and network, and the folder."""

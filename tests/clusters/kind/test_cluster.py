@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CalledProcessError, TimeoutExpired
 from types import SimpleNamespace
 from typing import Any
 
@@ -198,6 +201,35 @@ def test_logs_are_exported_also_when_its_commands_were_given_up(
     cluster._commands.give_up()
     cluster.export_logs(tmp_path / "logs")
     assert ["kind", "export", "logs", str(tmp_path / "logs"), "--name", "raykueue-dev"] in tools.calls
+
+
+@pytest.mark.parametrize("nodes", [True, False])
+def test_what_kubectl_shows_is_kept_beside_the_logs_also_without_them(
+    nodes: bool, extra: None, made: Ingredients, tools: Tools, tmp_path: Path
+) -> None:
+    if not nodes:
+        tools.answer("export", err="ERROR: unknown cluster", code=1)
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.kubeconfig.parent.mkdir(parents=True)
+    cluster.kubeconfig.touch()
+    with contextlib.nullcontext() if nodes else pytest.raises(ClusterError, match="unknown cluster"):
+        cluster.export_logs(tmp_path / "logs")
+    assert "get nodes,pods" in (tmp_path / "logs" / "kubectl.txt").read_text()
+
+
+@pytest.mark.parametrize("error", [CalledProcessError(1, "kubectl"), TimeoutExpired("kubectl", 30)])
+def test_an_api_server_that_does_not_answer_kubectl_spoils_no_logs(
+    error: Exception, extra: None, made: Ingredients, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kubectl(*_: str, **__: Any) -> str:
+        raise error
+
+    monkeypatch.setattr(sys.modules["pytest_kind"].KindCluster, "kubectl", kubectl)
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.kubeconfig.parent.mkdir(parents=True)
+    cluster.kubeconfig.touch()
+    cluster.export_logs(tmp_path / "logs")
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 def test_a_name_that_kind_would_not_take_is_refused() -> None:
