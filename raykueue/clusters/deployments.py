@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from raykueue.clusters.protocol import ComponentSpec, Manifest
+from raykueue.clusters.protocol import ComponentSpec, Container, Manifest
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.apply import apply, location
@@ -23,6 +23,8 @@ END_SECONDS = 60.0
 SETTINGS = "raykueue.dev/settings"
 """On a component's pods: the digest of all that decides how it runs, so that new settings make a new pod."""
 LAST_LINES = 40
+FIRST_BYTES = 1 << 20
+"""Of a log that is read for what its component says at its start: both say it within some kilobytes."""
 _HOPELESS = frozenset(
     {"CrashLoopBackOff", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError"}
 )
@@ -116,6 +118,27 @@ class Deployments:
                 return "\n".join(f"    {line}" for line in text.splitlines()) or "    (empty log)"
         return "    (no log)"
 
+    def containers(self, name: str) -> list[Container]:
+        """The containers of its running pods."""
+        return [
+            Container(pod["metadata"]["name"], asked["name"], asked["image"], _images(pod).get(asked["name"], ""))
+            for pod in self._running(name)
+            for asked in pod["spec"]["containers"]
+        ]
+
+    def first_words(self, name: str) -> list[str]:
+        """The first lines that its newest running pod has logged since its container was started; none without one.
+
+        Raises:
+            ApiError: they can't be read.
+        """
+        pods = sorted(self._running(name), key=lambda one: one["metadata"]["creationTimestamp"])
+        if not pods:
+            return []
+        # Others may have put containers of their own beside it.
+        query = urlencode({"container": next(iter(self.specs[name].images)), "limitBytes": FIRST_BYTES})
+        return self._api.text(f"{self.pods_of(name)}/{pods[-1]['metadata']['name']}/log?{query}").splitlines()
+
     def pods_of(self, name: str) -> str:
         """The URL path of the collection that its pods are in."""
         return f"/api/v1/namespaces/{deployment_of(self.specs[name])['metadata']['namespace']}/pods"
@@ -124,6 +147,14 @@ class Deployments:
         """What its pods are found by there."""
         labels = deployment_of(self.specs[name])["spec"]["selector"]["matchLabels"]
         return ",".join(f"{key}={value}" for key, value in labels.items())
+
+    def _running(self, name: str) -> list[dict[str, Any]]:
+        pods: list[dict[str, Any]] = self._api.get(self.pods_of(name), labelSelector=self.selector_of(name))["items"]
+        return [
+            pod
+            for pod in pods
+            if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        ]
 
     def _scale(self, name: str, replicas: int) -> None:
         self._api.merge(location(deployment_of(self.specs[name])), {"spec": {"replicas": replicas}})
@@ -147,6 +178,10 @@ def stamped(spec: ComponentSpec) -> dict[str, Any]:
     deployment = copy.deepcopy(dict(deployment_of(spec)))
     deployment["spec"]["template"]["metadata"].setdefault("annotations", {})[SETTINGS] = digest
     return deployment
+
+
+def _images(pod: Mapping[str, Any]) -> dict[str, str]:
+    return {one["name"]: one.get("image", "") for one in pod["status"].get("containerStatuses", [])}
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -89,8 +89,50 @@ class ComponentSpec:
     early: bool = False
     """It takes long to become ready, so it is started as soon as the API server knows what its account may do."""
 
+    @property
+    def images(self) -> dict[str, str]:
+        """Container → the image that it is deployed with."""
+        return {
+            container["name"]: container["image"]
+            for manifest in self.deployed
+            if manifest["kind"] == "Deployment"
+            for container in manifest["spec"]["template"]["spec"]["containers"]
+        }
 
-class Cluster(Protocol):
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of a component that runs in a pod."""
+
+    pod: str
+    name: str
+    image: str
+    """As its pod asks for it."""
+    runs: str
+    """As the container runtime calls what it was started from; empty if it does not say."""
+
+
+class Inspectable(Protocol):
+    """What a cluster tells of what runs in it, so that it can be compared with what was pinned."""
+
+    def programs(self) -> Mapping[str, Path] | None:
+        """Component → the program that runs as its process; None: none is a process of this machine."""
+        ...
+
+    def containers(self) -> Mapping[str, Sequence[Container]]:
+        """Component → the containers of its pods; of those components that this suite has deployed."""
+        ...
+
+    def kubelets(self) -> Mapping[str, str]:
+        """Node → the version of its kubelet; of nodes that are real, and were made by this suite."""
+        ...
+
+    def first_words(self, component: str) -> Iterable[str]:
+        """Lines that a component has logged, those of its last start among them; none if we may not read them."""
+        ...
+
+
+class Cluster(Inspectable, Protocol):
     """A running Kubernetes cluster that the suite may change."""
 
     about: dict[str, Any]

@@ -96,7 +96,7 @@ class Api:
 
     def text(self, path: str, seconds: float = REQUEST_SECONDS) -> str:
         """The body of an answer that is no JSON, such as /readyz."""
-        return self._send("GET", path, None, {}, "application/json", seconds).decode()
+        return self._send("GET", path, None, {}, "application/json", seconds).decode(errors="replace")
 
     def request(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from raykueue.clusters.kind.ingredients import Ingredients, images_of
+from raykueue.clusters.kind.ingredients import Ingredients
 from raykueue.clusters.protocol import ComponentSpec, Manifest, Process, Seat
 from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
@@ -176,7 +176,7 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         kueue_image=versions.image("kueue", pair),
         kuberay_image=versions.image("kuberay", pair),
     )
-    needed = dict.fromkeys(image for spec in bare.components() for image in images_of(spec))
+    needed = dict.fromkeys(image for spec in bare.components() for image in spec.images.values())
     return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
 
 

@@ -17,8 +17,9 @@ from raykueue.model.versions import PAIRED, Pair
 from raykueue.run.assembly import CONTROLLERS
 from raykueue.run.backends import backend_of
 from raykueue.run.ending import end
+from raykueue.run.failed_starts import logs_of_a_start
 from raykueue.run.leftovers import reclaim_runs
-from raykueue.run.live import LiveCluster, bring_up
+from raykueue.run.live import LiveCluster, bring_up, ended_if_it_fails
 from raykueue.run.options import DEFAULT_CLUSTER, RunOptions
 from raykueue.toolchain.builder import Toolchain, to_stderr
 from raykueue.toolchain.lock import load_versions
@@ -38,7 +39,8 @@ examples:
   raykueue up real --cluster kind                real nodes in the local Docker, and real Ray
   export KUBECONFIG=$(raykueue up --kubeconfig)  only the path on standard output, also if it was up already
 
-It stays up until `raykueue down`, whatever becomes of this terminal. The first start builds what is missing.
+It stays up until `raykueue down`, whatever becomes of this terminal. The first start builds what is missing. What a
+cluster said that does not start is kept in a folder that the error names, until the next one of that name.
 """
 _DOWN = """\
 examples:
@@ -107,13 +109,11 @@ def _up(arguments: argparse.Namespace) -> int:
     with folder.locked("raykueue up"):
         if _is_up(folder, pair):  # since a moment ago
             return _tell_up(folder, arguments, "was up already")
-        live = bring_up(folder, pair, versions, _tell, backend_of(options))
-        try:
-            live.cluster.check()
-            live.cluster.detach()
-        except BaseException:
-            live.cluster.stop()
-            raise
+        with logs_of_a_start(folder.name) as evidence:
+            live = bring_up(folder, pair, versions, _tell, backend_of(options), evidence)
+            with ended_if_it_fails(live.cluster, evidence):
+                live.cluster.check()
+                live.cluster.detach()
         live.cluster.close()
     return _tell_up(folder, arguments, "is up", live)
 

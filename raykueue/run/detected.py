@@ -1,4 +1,4 @@
-"""What a live cluster says of itself: its version, its CRDs, the programs that run, and the controllers' feature gates.
+"""What a live cluster says of itself: versions, CRDs, the programs or images that run, the controllers' feature gates.
 
 Nothing here is compared with anything; `raykueue.run.drift` does that.
 """
@@ -6,12 +6,13 @@ Nothing here is compared with anything; `raykueue.run.drift` does that.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
+from raykueue.clusters.protocol import Container, Inspectable
 from raykueue.kube.client import Api
 from raykueue.model.gates.signs import Seen
 from raykueue.toolchain.buildinfo import Module, modules_of
@@ -21,19 +22,6 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SAYS_FEATURES = "Loaded feature gates"
 """What both controllers log at their start, Kueue at verbosity 2 (kueue pkg/features/kube_features.go:229@v0.10.1,
 :1002@v0.19.2; kuberay ray-operator/pkg/features/features.go:55@v1.3.2, :89@v1.6.2)."""
-
-
-@runtime_checkable
-class Inspectable(Protocol):
-    """What a backend offers whose components are processes of this machine."""
-
-    def programs(self) -> dict[str, Path]:
-        """Component → the program that runs as its process; of those that run."""
-        ...
-
-    def log_file(self, component: str) -> Path:
-        """All that a component has logged."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +36,10 @@ class Detected:
     """Component → the modules that its running program was built from; None: they are no processes of this machine."""
     features: Mapping[str, Mapping[str, bool]]
     """Component → its feature gates, of those that said them."""
+    containers: Mapping[str, Sequence[Container]] = field(default_factory=dict)
+    """Component → the containers of its pods, of those that run in some."""
+    kubelets: Mapping[str, str] = field(default_factory=dict)
+    """Node → the version of its kubelet, of those that are real and ours."""
 
     @property
     def seen(self) -> Seen:
@@ -55,35 +47,32 @@ class Detected:
         return Seen(self.crds, self.features)
 
 
-def detect(api: Api, cluster: object, controllers: Sequence[str]) -> Detected:
-    """Asks a cluster that is up, and looks at its processes if it is `Inspectable`.
+def detect(api: Api, cluster: Inspectable, controllers: Sequence[str]) -> Detected:
+    """Asks a cluster that is up, its API server and what runs in it.
 
     Raises:
-        ClusterError: the API server does not answer.
+        ClusterError: the API server does not answer, or does not tell what it must.
         ToolchainError: a program that runs does not say what it was built from.
     """
-    here = cluster if isinstance(cluster, Inspectable) else None
+    here = cluster.programs()
     with ThreadPoolExecutor(1) as pool:
-        built = pool.submit(_programs, here) if here is not None else None
+        built = None if here is None else pool.submit(_built_from, here)
         crds = {item["metadata"]["name"]: item["spec"] for item in api.get(_CRDS)["items"]}
         programs = None if built is None else built.result()
-    said = {name: features_said(here.log_file(name)) for name in controllers} if here is not None else {}
+    said = {name: features_said(cluster.first_words(name)) for name in controllers}
     return Detected(
         kubernetes=str(api.get("/version").get("gitVersion")),
         crds=crds,
         programs=programs,
         features={name: features for name, features in said.items() if features is not None},
+        containers=cluster.containers(),
+        kubelets=cluster.kubelets(),
     )
 
 
-def features_said(log: Path) -> dict[str, bool] | None:
-    """The feature gates that a controller named at its last start; None if its log has none."""
-    try:
-        with log.open(encoding="utf-8", errors="replace") as lines:
-            said = [line for line in lines if _SAYS_FEATURES in line]
-    except OSError:
-        return None
-    for line in reversed(said):
+def features_said(lines: Iterable[str]) -> dict[str, bool] | None:
+    """The feature gates that a controller named at its last start; None if these lines of its log have none."""
+    for line in reversed([line for line in lines if _SAYS_FEATURES in line]):
         try:
             features = json.loads(line)["featureGates"]
         except (ValueError, KeyError, TypeError):
@@ -93,6 +82,6 @@ def features_said(log: Path) -> dict[str, bool] | None:
     return None
 
 
-def _programs(cluster: Inspectable) -> dict[str, Mapping[str, Module]]:
+def _built_from(programs: Mapping[str, Path]) -> dict[str, Mapping[str, Module]]:
     # The simulated Ray is our own: Python, and no release of anybody.
-    return {name: modules_of(path) for name, path in cluster.programs().items() if name in PROGRAMS}
+    return {name: modules_of(path) for name, path in programs.items() if name in PROGRAMS}

@@ -1,14 +1,17 @@
-"""Whether what runs is what was pinned: programs, CRDs, versions, and what the gates' ranges say of them. No I/O."""
+"""Whether what runs is what was pinned: programs or images, CRDs, versions, and what the gates say of them. No I/O."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from raykueue.clusters.protocol import Manifest
+from raykueue.clusters.protocol import ComponentSpec, Manifest
 from raykueue.errors import Drifted
 from raykueue.model.gates import GATES, Gate
 from raykueue.model.gates.signs import Seen
+from raykueue.model.images import same_image
 from raykueue.model.versions import Pair, Versions
 from raykueue.run.assembly import CONTROLLERS
 from raykueue.run.detected import Detected
@@ -18,6 +21,16 @@ _GROUPS = ("ray.io", "kueue.x-k8s.io")
 """Of CRDs: what somebody else has installed beside them is none of ours."""
 _SHOWN = 12
 """Differences in one message; the report has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """What the pinned modules ship, as this suite has installed it."""
+
+    crds: Sequence[Manifest]
+    """But for conversion webhooks."""
+    components: Sequence[ComponentSpec] = ()
+    """Both controllers; of those that are deployed their images are compared."""
 
 
 def refusal(differences: Sequence[str]) -> Drifted:
@@ -30,20 +43,29 @@ def refusal(differences: Sequence[str]) -> Drifted:
     )
 
 
-def drift(detected: Detected, pair: Pair, versions: Versions, crds: Iterable[Manifest] | None) -> list[str]:
+def drift(detected: Detected, pair: Pair, versions: Versions, shipped: Shipped | None) -> list[str]:
     """Each difference in one sentence; empty: all is as it was pinned.
 
     Args:
         detected: what runs.
         pair: what should.
         versions: what was pinned.
-        crds: as the pinned modules ship them, but for conversion webhooks; None: somebody else has installed them.
+        shipped: what was installed; None: by somebody else, so the pair is what was found there, and nothing was
+            pinned but what a release of this version can do.
     """
+    if shipped is None:
+        # A vendor's build says more: v1.33.5-eks-1a2b3c, v1.33.5+k3s1.
+        return [
+            *_api_server(re.split("[-+]", detected.kubernetes)[0], pair),
+            *gate_differences(detected.seen, pair.versions()),
+        ]
     return [
-        *_api_server(detected, pair),
+        *_api_server(detected.kubernetes, pair),
+        *_kubelets(detected, pair),
         *_programs(detected, pair, versions),
+        *_images(detected, shipped.components),
         *_logs(detected),
-        *(_crds(detected, list(crds)) if crds is not None else ()),
+        *_crds(detected, shipped.crds),
         *gate_differences(detected.seen, pair.versions()),
     ]
 
@@ -63,16 +85,35 @@ def gate_differences(seen: Seen, pair: Mapping[str, str], gates: Iterable[Gate] 
         )
 
 
-def _api_server(detected: Detected, pair: Pair) -> Iterator[str]:
-    if detected.kubernetes != f"v{pair.kubernetes}":
-        yield f"the API server says {detected.kubernetes}, pinned is v{pair.kubernetes}"
+def _api_server(says: str, pair: Pair) -> Iterator[str]:
+    if says != f"v{pair.kubernetes}":
+        yield f"the API server says {says}, pinned is v{pair.kubernetes}"
+
+
+def _kubelets(detected: Detected, pair: Pair) -> Iterator[str]:
+    for node, says in detected.kubelets.items():
+        if says != f"v{pair.kubernetes}":
+            yield f"the kubelet of node {node} says {says}, pinned is v{pair.kubernetes}"
+
+
+def _images(detected: Detected, components: Iterable[ComponentSpec]) -> Iterator[str]:
+    for component in components:
+        for name, pinned in component.images.items():
+            found = [one for one in detected.containers.get(component.name, ()) if one.name == name]
+            if not found:
+                yield f"no container {name} of {component.name} runs, pinned is image {pinned}"
+            for one in found:
+                if not (same_image(pinned, one.image) and same_image(pinned, one.runs)):
+                    yield (
+                        f"{component.name}'s container {name} in pod {one.pod} asks for image {one.image} and runs "
+                        f"{one.runs or 'one without a name'}, pinned is {pinned}"
+                    )
 
 
 def _logs(detected: Detected) -> Iterator[str]:
-    if detected.programs is not None:
-        for name in CONTROLLERS:
-            if name not in detected.features:
-                yield f"the log of {name} does not say which feature gates are on: expected at its start"
+    for name in CONTROLLERS:
+        if name not in detected.features:
+            yield f"the log of {name} does not say which feature gates are on: expected at its start"
 
 
 def _programs(detected: Detected, pair: Pair, versions: Versions) -> Iterator[str]:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from raykueue.run.assembly import CONTROLLERS, Assembly
 from raykueue.run.backends import Backend, Log, backend_of, ray_of, remembered
 from raykueue.run.canary import Canary
 from raykueue.run.detected import detect
-from raykueue.run.drift import drift, refusal
+from raykueue.run.drift import Shipped, drift, refusal
 from raykueue.run.leftovers import reclaim_runs
 from raykueue.run.options import RunOptions
 from raykueue.run.recorder.config import RecorderConfig
@@ -118,7 +118,7 @@ def bring_up(
     log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
     cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(backend)}
-    try:
+    with ended_if_it_fails(cluster, evidence):
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
         api = Api(load_access(cluster.kubeconfig))
@@ -126,14 +126,6 @@ def bring_up(
         accepted = time.monotonic()
         prove_controllers(api, cluster.logs, cluster.probing)
         log(f"cluster up in {time.monotonic() - built:.1f} s ({cluster.how})")
-    except BaseException:
-        try:
-            if evidence is not None:
-                with contextlib.suppress(ClusterError, OSError):
-                    cluster.export_logs(evidence)
-        finally:
-            cluster.stop()
-        raise
     live = LiveCluster(cluster, assembly, stays=False, ours=_ours(backend))
     live.seconds = {
         "binaries": built - began,
@@ -142,6 +134,23 @@ def bring_up(
         "controllers": time.monotonic() - accepted,
     }
     return live
+
+
+@contextlib.contextmanager
+def ended_if_it_fails(cluster: Cluster, evidence: Path | None) -> Iterator[None]:
+    """Ends a cluster that is not to stay after a failure; its logs are in `evidence` then, if it left any.
+
+    Whoever interrupts does not wait for logs.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            if evidence is not None and isinstance(error, Exception):
+                _keep_logs(cluster, evidence)
+        finally:
+            cluster.stop()
+        raise
 
 
 def attach(folder: ClusterFolder, versions: Versions, options: RunOptions) -> LiveCluster:
@@ -239,9 +248,17 @@ class LiveRun:
         }
 
 
+def _keep_logs(cluster: Cluster, folder: Path) -> None:
+    with contextlib.suppress(ClusterError, OSError):
+        cluster.export_logs(folder)
+    with contextlib.suppress(OSError):  # there is something in it
+        folder.rmdir()
+
+
 def _differences(live: LiveCluster, versions: Versions) -> list[str]:
     detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
-    return drift(detected, live.pair, versions, live.assembly.crds() if live.ours else None)
+    shipped = Shipped(live.assembly.crds(), live.assembly.controllers(DEFAULT)) if live.ours else None
+    return drift(detected, live.pair, versions, shipped)
 
 
 def _recorder_config(live: LiveCluster) -> RecorderConfig:

@@ -13,7 +13,7 @@ import pytest
 from raykueue.cli import main
 from raykueue.clusters.embedded.keeping import Keeping
 from raykueue.clusters.folder import ClusterFolder
-from raykueue.errors import EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, ClusterError
+from raykueue.errors import EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, ClusterError, ComponentDied
 from raykueue.model.versions import Pair
 from raykueue.run import command
 from raykueue.run.leftovers import runs_root
@@ -79,6 +79,11 @@ class FakeCluster:
             raise self._detach
         self._folder.path.rename(self._folder.path.with_name("aside"))
         keep(self._folder.name)
+
+    def export_logs(self, folder: Path) -> None:
+        assert not self.stopped, "what is gone says nothing any more"
+        folder.mkdir()
+        (folder / "kubectl.txt").write_text("what kubectl shows\n")
 
     def stop(self) -> None:
         self.stopped = True
@@ -167,6 +172,49 @@ def test_an_up_that_can_not_leave_its_cluster_up_ends_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(command, "bring_up", lambda *_: started)
     assert main(["up"]) == EXIT_INTERRUPTED
     assert started.stopped
+
+
+def test_an_up_that_fails_keeps_what_was_said_where_its_error_says_until_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: Path
+) -> None:
+    says_more = [True]
+
+    def bring_up(folder: ClusterFolder, *more: object) -> FakeCluster:
+        *_, evidence = more
+        assert isinstance(evidence, Path)
+        assert not evidence.exists(), "it would be taken for this start's"
+        if says_more:
+            FakeCluster(folder).export_logs(evidence)
+        raise ComponentDied("kueue does not start\nlast line of its log")
+
+    monkeypatch.setattr(command, "bring_up", bring_up)
+    assert main(["up", "mine", "--cluster", "kind"]) == EXIT_INFRA
+    told = capsys.readouterr().err
+    kept = state / "failed" / "mine"
+    assert told == (
+        f"raykueue: kueue does not start\nlast line of its log\nwhat its components said is kept in {kept}\n"
+    )
+    assert [path.name for path in kept.iterdir()] == ["kubectl.txt"]
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+    assert main(["status"]) == EXIT_OK
+    assert kept.exists()
+    capsys.readouterr()
+    says_more.clear()
+    assert main(["up", "mine", "--cluster", "kind"]) == EXIT_INFRA
+    assert capsys.readouterr().err == "raykueue: kueue does not start\nlast line of its log\n"
+    assert not kept.exists()
+
+
+def test_a_cluster_that_lost_a_component_before_it_was_left_up_is_told_with_its_logs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: Path
+) -> None:
+    started = FakeCluster(ClusterFolder.named("default"), detach=ComponentDied("kueue ended"))
+    monkeypatch.setattr(command, "bring_up", lambda *_: started)
+    assert main(["up"]) == EXIT_INFRA
+    assert started.stopped
+    assert capsys.readouterr().err.endswith(
+        f"kueue ended\nwhat its components said is kept in {state}/failed/default\n"
+    )
 
 
 def test_down_ends_every_process_and_removes_the_folder(capsys: pytest.CaptureFixture[str]) -> None:

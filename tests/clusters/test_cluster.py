@@ -98,6 +98,19 @@ def test_a_started_cluster_is_described_for_whoever_attaches(
     assert nothing_is_left(folder, plan)
 
 
+def test_what_runs_in_it_is_told_by_its_processes_and_all_that_they_logged(
+    cluster: EmbeddedCluster, folder: ClusterFolder
+) -> None:
+    cluster.start([], [PART])
+    programs = cluster.programs()
+    assert set(programs) == {"etcd", "part"}
+    assert all(path.exists() for path in programs.values())
+    assert (cluster.containers(), cluster.kubelets()) == ({}, {})
+    (folder.path / "kueue.log").write_bytes(b"first\nno text: \xff\n")
+    assert list(cluster.first_words("kueue")) == ["first\n", "no text: \ufffd\n"]
+    assert list(cluster.first_words("nosuch")) == []
+
+
 def test_the_second_start_is_from_what_the_first_one_saved(
     cluster: EmbeddedCluster, plan: Plan, tmp_path: Path
 ) -> None:

@@ -12,13 +12,13 @@ import yaml
 
 from raykueue.clusters import deployments as deployments_module
 from raykueue.clusters.deployments import SETTINGS, Deployments, deployment_of, described, hopeless, stamped
-from raykueue.clusters.protocol import ComponentSpec
+from raykueue.clusters.protocol import ComponentSpec, Container
 from raykueue.errors import ClusterError, ComponentDied
 from tests.kube.fake_api import FakeApi
 
 
 def spec(name: str = "kueue", argument: str = "--a") -> ComponentSpec:
-    container = {"name": "manager", "args": [argument]}
+    container = {"name": "manager", "image": "kueue:1", "args": [argument]}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     deployment = {
         "apiVersion": "apps/v1",
@@ -119,6 +119,72 @@ def test_one_that_is_killed_has_no_pod_left_and_nobody_is_told(tmp_path: Path, m
         assert scaled == [0, 1]
 
     on_a_cluster(tmp_path, test)
+
+
+def running(name: str, asked: str, runs: str | None, *, created: str = "2026-11-05T10:15:02Z", **metadata: Any) -> Any:
+    statuses = [] if runs is None else [{"name": "manager", "image": runs, "restartCount": 0}]
+    return {
+        "metadata": {"name": name, "creationTimestamp": created, **metadata},
+        "spec": {"containers": [{"name": "manager", "image": asked}]},
+        "status": {"phase": "Running", "containerStatuses": statuses},
+    }
+
+
+class Pods:
+    """An API server that knows these pods, and what they log."""
+
+    def __init__(self, *pods: Any) -> None:
+        self.pods = pods
+        self.asked: list[str] = []
+
+    def get(self, path: str, labelSelector: str) -> Any:  # noqa: N803 - as the API has it
+        assert (path, labelSelector) == ("/api/v1/namespaces/system/pods", "app=kueue")
+        return {"items": list(self.pods)}
+
+    def text(self, path: str) -> str:
+        self.asked.append(path)
+        return "first\nsecond\n"
+
+
+@pytest.fixture
+def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Pods, Deployments]]:
+    def make(*pods: Any) -> tuple[Pods, Deployments]:
+        api = Pods(*pods)
+        monkeypatch.setattr(deployments_module, "load_access", lambda _: None)
+        monkeypatch.setattr(deployments_module, "Api", lambda _: api)
+        return api, Deployments(tmp_path, [spec()])
+
+    return make
+
+
+def test_containers_are_those_of_pods_that_run_with_both_names_of_their_image(on: Any) -> None:
+    pending = running("three", "kueue:3", None)
+    pending["status"]["phase"] = "Pending"
+    _, deployments = on(
+        running("one", "kueue:1", "docker.io/library/kueue:1"),
+        running("two", "kueue:2", None),
+        pending,
+        running("gone", "kueue:0", "kueue:0", deletionTimestamp="2026-11-05T10:15:03Z"),
+    )
+    assert deployments.containers("kueue") == [
+        Container("one", "manager", "kueue:1", "docker.io/library/kueue:1"),
+        Container("two", "manager", "kueue:2", ""),
+    ]
+
+
+def test_the_first_words_are_read_from_the_begin_of_the_newest_pods_log(on: Any) -> None:
+    api, deployments = on(
+        running("new", "kueue:1", "kueue:1", created="2026-11-05T10:15:09Z"), running("old", "kueue:1", "kueue:1")
+    )
+    assert deployments.first_words("kueue") == ["first", "second"]
+    assert api.asked == ["/api/v1/namespaces/system/pods/new/log?container=manager&limitBytes=1048576"]
+
+
+def test_who_does_not_run_has_said_nothing(on: Any) -> None:
+    api, deployments = on()
+    assert deployments.first_words("kueue") == []
+    assert deployments.containers("kueue") == []
+    assert api.asked == []
 
 
 def test_new_settings_make_new_pods_and_the_same_ones_do_not() -> None:

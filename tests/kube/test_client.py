@@ -183,8 +183,9 @@ def test_a_query_is_encoded_and_the_token_is_sent(server: Server, api: Api) -> N
 
 
 def test_a_text_is_given_as_it_is(server: Server, api: Api) -> None:
-    server.answers = [(200, b"ok"), (500, b"[-]etcd failed")]
+    server.answers = [(200, b"ok"), (200, "cut off ä".encode()[:-1]), (500, b"[-]etcd failed")]
     assert api.text("/readyz") == "ok"
+    assert api.text("/log") == "cut off \ufffd"
     with pytest.raises(ApiError, match="etcd failed"):
         api.text("/readyz")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ from raykueue.errors import ClusterError, UsageError
 from raykueue.run import live as live_module
 from raykueue.run.assembly import ExistingAssembly, kubernetes_of
 from raykueue.run.backends import Embedded, Existing, Kind, backend_of, ray_of, remembered
-from raykueue.run.live import LiveCluster, bring_up
+from raykueue.run.live import LiveCluster, bring_up, ended_if_it_fails
 from raykueue.run.options import RunOptions
 from raykueue.toolchain.lock import load_versions
 
@@ -183,6 +184,42 @@ def test_a_start_that_fails_leaves_its_logs_and_nothing_else(proven: None, tmp_p
     with pytest.raises(ClusterError, match="no nodes today"):
         bring_up(folder, versions.default, versions, lambda _: None, backend, tmp_path / "logs")  # type: ignore[arg-type]
     assert cluster.done == ["start", "export", "stop"]
+
+
+@pytest.mark.parametrize("error", [subprocess.TimeoutExpired("kubectl", 30), ClusterError("no logs")])
+def test_logs_that_can_not_be_kept_keep_no_cluster(error: Exception, tmp_path: Path) -> None:
+    cluster: Any = FakeCluster()
+
+    def export(folder: Path) -> None:
+        folder.mkdir()
+        raise error
+
+    cluster.export_logs = export
+    with pytest.raises((ClusterError, subprocess.TimeoutExpired)), ended_if_it_fails(cluster, tmp_path / "logs"):
+        raise ClusterError("no nodes today")
+    assert cluster.done == ["stop"]
+
+
+def test_a_failure_is_told_as_it_was_and_a_folder_without_logs_goes(tmp_path: Path) -> None:
+    cluster: Any = FakeCluster()
+    with pytest.raises(ClusterError, match="no nodes today"), ended_if_it_fails(cluster, tmp_path / "logs"):
+        raise ClusterError("no nodes today")
+    assert cluster.done == ["export", "stop"]
+    assert not (tmp_path / "logs").exists()
+
+
+def test_whoever_interrupts_does_not_wait_for_logs(tmp_path: Path) -> None:
+    cluster: Any = FakeCluster()
+    with pytest.raises(KeyboardInterrupt), ended_if_it_fails(cluster, tmp_path / "logs"):
+        raise KeyboardInterrupt
+    assert cluster.done == ["stop"]
+
+
+def test_what_goes_well_ends_nothing(tmp_path: Path) -> None:
+    cluster: Any = FakeCluster()
+    with ended_if_it_fails(cluster, tmp_path / "logs"):
+        pass
+    assert cluster.done == []
 
 
 def test_a_start_says_what_it_starts_and_where(proven: None) -> None:

@@ -3,15 +3,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from raykueue.clusters.protocol import ComponentSpec, Container
 from raykueue.errors import Drifted
 from raykueue.kube.client import Api
+from raykueue.run import live as live_module
 from raykueue.run.detected import Detected, detect, features_said
-from raykueue.run.drift import drift, gate_differences, refusal
+from raykueue.run.drift import Shipped, drift, gate_differences, refusal
 from raykueue.toolchain.buildinfo import Module
 from raykueue.toolchain.lock import load_versions
 from raykueue.toolchain.recipe import PROGRAMS
@@ -63,12 +65,32 @@ def pinned() -> Detected:
     return Detected(f"v{PAIR.kubernetes}", crds, programs, features)
 
 
+IMAGES = {"kueue": "registry.k8s.io/kueue/kueue:v0.19.2", "kuberay": "quay.io/kuberay/operator:v1.6.2"}
+
+
+def deployed(name: str) -> ComponentSpec:
+    pod = {"spec": {"containers": [{"name": "manager", "image": IMAGES[name]}]}}
+    return ComponentSpec(name, None, deployed=[{"kind": "Service"}, {"kind": "Deployment", "spec": {"template": pod}}])
+
+
+DEPLOYED = [deployed(name) for name in IMAGES]
+
+
+def pinned_in_pods() -> Detected:
+    """The same where components run in pods."""
+    containers = {name: [Container(f"{name}-1", "manager", image, image)] for name, image in IMAGES.items()}
+    kubelets = dict.fromkeys(["control-plane", "worker"], f"v{PAIR.kubernetes}")
+    return replace(pinned(), programs=None, containers=containers, kubelets=kubelets)
+
+
 def found(detected: Detected) -> list[str]:
-    return drift(detected, PAIR, VERSIONS, CRDS)
+    components = [] if detected.programs is not None else DEPLOYED
+    return drift(detected, PAIR, VERSIONS, Shipped(CRDS, components))
 
 
 def test_what_was_pinned_does_not_drift() -> None:
     assert found(pinned()) == []
+    assert found(pinned_in_pods()) == []
 
 
 def test_what_the_api_server_leaves_out_is_no_difference() -> None:
@@ -128,6 +150,66 @@ def log_silent(detected: Detected) -> Detected:
     return replace(detected, features={"kuberay": detected.features["kuberay"]})
 
 
+def runs(detected: Detected, image: str, runs: str) -> Detected:
+    container = Container("kueue-1", "manager", image, runs)
+    return replace(detected, containers={**detected.containers, "kueue": [container]})
+
+
+def other_image(detected: Detected) -> Detected:
+    return runs(detected, "registry.k8s.io/kueue/kueue:v0.18.3", "registry.k8s.io/kueue/kueue:v0.18.3")
+
+
+def image_moved(detected: Detected) -> Detected:
+    return runs(detected, IMAGES["kueue"], "sha256:0123456789abcdef")
+
+
+def image_unknown(detected: Detected) -> Detected:
+    return runs(detected, IMAGES["kueue"], "")
+
+
+def second_pod_is_old(detected: Detected) -> Detected:
+    old = Container("kuberay-0", "manager", "quay.io/kuberay/operator:v1.5.1", "quay.io/kuberay/operator:v1.5.1")
+    return replace(detected, containers={**detected.containers, "kuberay": [*detected.containers["kuberay"], old]})
+
+
+def no_pod(detected: Detected) -> Detected:
+    return replace(detected, containers={**detected.containers, "kuberay": []})
+
+
+def one_old_kubelet(detected: Detected) -> Detected:
+    return replace(detected, kubelets={**detected.kubelets, "worker": "v1.33.1"})
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (one_old_kubelet, "the kubelet of node worker says v1.33.1, pinned is v1.34.4"),
+        (
+            other_image,
+            r"container manager in pod kueue-1 asks for image \S+:v0.18.3 and runs \S+:v0.18.3, pinned is \S+:v0.19.2$",
+        ),
+        (image_moved, "asks for image registry.k8s.io/kueue/kueue:v0.19.2 and runs sha256:0123456789abcdef, pinned is"),
+        (image_unknown, "and runs one without a name, pinned is registry.k8s.io/kueue/kueue:v0.19.2"),
+        (second_pod_is_old, "kuberay's container manager in pod kuberay-0 asks for image .*:v1.5.1"),
+        (no_pod, "no container manager of kuberay runs, pinned is image quay.io/kuberay/operator:v1.6.2"),
+        (feature_off, "gate deletion-strategy-default: kuberay 1.6.2 has it by its range, but .* is not there"),
+        (log_silent, "the log of kueue does not say which feature gates are on"),
+    ],
+)
+def test_whatever_differs_in_pods_is_told_in_one_sentence(change: Callable[[Detected], Detected], told: str) -> None:
+    differences = found(change(pinned_in_pods()))
+    assert len(differences) == 1
+    with pytest.raises(Drifted, match=told):
+        raise refusal(differences)
+
+
+def test_an_image_by_another_spelling_and_a_container_that_others_added_are_no_difference() -> None:
+    ours = Container("kueue-1", "manager", IMAGES["kueue"], f"{IMAGES['kueue']}@sha256:ab")
+    added = Container("kueue-1", "proxy", "example.org/proxy:1", "example.org/proxy:1")
+    detected = pinned_in_pods()
+    assert found(replace(detected, containers={**detected.containers, "kueue": [ours, added]})) == []
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -151,15 +233,44 @@ def test_whatever_differs_is_told_in_one_sentence(change: Callable[[Detected], D
         raise refusal(differences)
 
 
-def test_crds_of_others_are_none_of_ours_and_programs_elsewhere_are_not_looked_for() -> None:
-    detected = replace(pinned(), programs=None, features={})
+def test_crds_of_others_are_none_of_ours() -> None:
+    detected = pinned()
     assert found(replace(detected, crds={**detected.crds, "x.example.org": {"group": "example.org"}})) == []
 
 
-def test_crds_that_somebody_else_installed_were_never_pinned() -> None:
-    detected = crd_changed(crd_of_ours_more(pinned()))
-    assert found(detected) != []
-    assert drift(detected, PAIR, VERSIONS, None) == []
+def test_programs_are_not_looked_for_where_components_run_in_pods_and_images_not_where_they_are_processes() -> None:
+    assert found(pinned_in_pods()) == []
+    assert found(replace(pinned(), kubelets={}, containers={})) == []
+
+
+def theirs() -> Detected:
+    """Somebody else's cluster, whose controllers' logs we may read."""
+    return replace(pinned(), programs=None)
+
+
+def found_there(detected: Detected) -> list[str]:
+    return drift(detected, PAIR, VERSIONS, None)
+
+
+def test_what_somebody_else_installed_was_never_pinned() -> None:
+    for detected in (theirs(), crd_changed(crd_of_ours_more(theirs())), replace(theirs(), features={})):
+        assert found_there(detected) == []
+
+
+@pytest.mark.parametrize("build", ["v1.34.4-eks-1a2b3c", "v1.34.4+k3s1", "v1.34.4-gke.1234000"])
+def test_a_vendors_build_is_the_version_that_it_says_and_ours_has_no_vendor(build: str) -> None:
+    assert found_there(replace(theirs(), kubernetes=build)) == []
+    assert found(replace(pinned_in_pods(), kubernetes=build)) == [f"the API server says {build}, pinned is v1.34.4"]
+
+
+def test_another_api_server_than_the_one_that_was_asked_first_is_told_there_too() -> None:
+    [told] = found_there(replace(theirs(), kubernetes="v1.34.40-eks-1a2b3c"))
+    assert told == "the API server says v1.34.40, pinned is v1.34.4"
+
+
+def test_a_feature_gate_that_somebody_switched_off_is_told_there_too() -> None:
+    [told] = found_there(feature_off(theirs()))
+    assert told.startswith("gate deletion-strategy-default: kuberay 1.6.2 has it by its range, but")
 
 
 def test_a_wrong_range_is_told_in_both_directions() -> None:
@@ -170,6 +281,17 @@ def test_a_wrong_range_is_told_in_both_directions() -> None:
     assert all(one.endswith("is not there") for one in older)
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_run_compares_images_and_nodes_of_a_cluster_that_is_ours(ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    detected = one_old_kubelet(other_image(pinned_in_pods()))
+    monkeypatch.setattr(live_module, "detect", lambda *_: detected)
+    monkeypatch.setattr(live_module, "load_access", lambda _: None)
+    monkeypatch.setattr(live_module, "Api", lambda _: None)
+    assembly = SimpleNamespace(crds=lambda: CRDS, controllers=lambda _: DEPLOYED)
+    one: Any = SimpleNamespace(cluster=SimpleNamespace(kubeconfig=None), assembly=assembly, pair=PAIR, ours=ours)
+    assert len(live_module._differences(one, VERSIONS)) == (2 if ours else 0)
+
+
 def test_a_refusal_says_how_many_there_are_and_what_to_do() -> None:
     text = str(refusal([f"difference {number}" for number in range(20)]))
     assert "in 20 respects" in text
@@ -177,17 +299,15 @@ def test_a_refusal_says_how_many_there_are_and_what_to_do() -> None:
     assert text.endswith("and 8 more")
 
 
-def test_feature_gates_are_those_of_the_last_start(tmp_path: Path) -> None:
-    log = tmp_path / "kueue.log"
-    log.write_text(
-        '{"msg":"Loaded feature gates","featureGates":{"A":false}}\n'
-        '{"msg":"Loaded feature gates","featureGates":{"A":true,"B":false}}\n'
-        '{"msg":"Loaded feature gates","featureG\n{"msg":"other"}\n'
-    )
-    assert features_said(log) == {"A": True, "B": False}
-    log.write_text('{"msg":"other"}\n')
-    assert features_said(log) is None
-    assert features_said(tmp_path / "none.log") is None
+SAID = '{"msg":"Loaded feature gates","featureGates":{"A":true,"B":false}}'
+
+
+def test_feature_gates_are_those_of_the_last_start() -> None:
+    older = '{"msg":"Loaded feature gates","featureGates":{"A":false}}'
+    broken = '{"msg":"Loaded feature gates","featureG'
+    assert features_said([older, '{"msg":"other"}', SAID, broken, '{"msg":"other"}']) == {"A": True, "B": False}
+    assert features_said(['{"msg":"other"}']) is None
+    assert features_said([]) is None
 
 
 class Server:
@@ -197,8 +317,27 @@ class Server:
         return {"gitVersion": "v1.34.4"} if path == "/version" else {"items": CRDS}
 
 
-def test_a_cluster_without_processes_of_its_own_is_asked_what_its_api_knows() -> None:
+class InPods:
+    """A cluster whose components run in pods; Kueue says nothing."""
+
+    def programs(self) -> None:
+        return None
+
+    def containers(self) -> dict[str, list[Container]]:
+        return dict(pinned_in_pods().containers)  # type: ignore[arg-type]
+
+    def kubelets(self) -> dict[str, str]:
+        return {"worker": "v1.34.4"}
+
+    def first_words(self, component: str) -> list[str]:
+        return [SAID] if component == "kuberay" else []
+
+
+def test_a_cluster_without_processes_of_its_own_is_asked_what_runs_in_it() -> None:
     api: Api = Server()  # type: ignore[assignment]
-    detected = detect(api, object(), ("kueue", "kuberay"))
-    assert (detected.kubernetes, detected.programs, detected.features) == ("v1.34.4", None, {})
+    detected = detect(api, InPods(), ("kueue", "kuberay"))
+    assert (detected.kubernetes, detected.programs) == ("v1.34.4", None)
+    assert detected.features == {"kuberay": {"A": True, "B": False}}
+    assert detected.kubelets == {"worker": "v1.34.4"}
+    assert detected.containers == pinned_in_pods().containers
     assert set(detected.crds) == {one["metadata"]["name"] for one in CRDS}

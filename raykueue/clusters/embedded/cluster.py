@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from raykueue.clusters.embedded.ports import Ports
 from raykueue.clusters.embedded.saved import SavedState
 from raykueue.clusters.embedded.seats import Components
 from raykueue.clusters.folder import ClusterFolder
-from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
+from raykueue.clusters.protocol import ComponentSpec, Container, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 
 _TRIES = 3
@@ -126,6 +126,22 @@ class EmbeddedCluster:
             with contextlib.suppress(psutil.Error):
                 found[name] = Path(psutil.Process(int(about["pid"])).exe())
         return found
+
+    def containers(self) -> dict[str, list[Container]]:
+        """None: components are processes."""
+        return {}
+
+    def kubelets(self) -> dict[str, str]:
+        """None: KWOK plays them."""
+        return {}
+
+    def first_words(self, component: str) -> Iterator[str]:
+        """All that a component has logged since the cluster was made."""
+        with (
+            contextlib.suppress(OSError),
+            self.log_file(component).open(encoding="utf-8", errors="replace") as lines,
+        ):
+            yield from lines
 
     def export_logs(self, folder: Path) -> None:
         """Copies every log into a folder."""

@@ -13,10 +13,10 @@ from raykueue.clusters.deployments import Deployments, described, hopeless
 from raykueue.clusters.existing import installed, kubeconfig
 from raykueue.clusters.folder import ClusterFolder
 from raykueue.clusters.graph import Timing
-from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
+from raykueue.clusters.protocol import ComponentSpec, Container, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 
 BACKEND = "existing"
 CHECKED = ("namespaces", "clusterqueues.kueue.x-k8s.io", "rayjobs.ray.io")
@@ -84,6 +84,24 @@ class ExistingCluster:
     def logs(self, component: str) -> str:
         """The last lines of a controller's log, if we may read them."""
         return self._deployed.logs(component) if self._deployments is not None else "    (no log)"
+
+    def programs(self) -> None:
+        """Nothing of it is a process of this machine."""
+
+    def containers(self) -> dict[str, list[Container]]:
+        """None of ours: what the controllers run was read from there, a site may take it from a mirror of its own."""
+        return {}
+
+    def kubelets(self) -> dict[str, str]:
+        """None of ours: they may be older than the API server, from which the pair's Kubernetes was read."""
+        return {}
+
+    def first_words(self, component: str) -> list[str]:
+        """What a controller has logged since it was started, if we may read it and it was not rotated away."""
+        try:
+            return self._deployed.first_words(component)
+        except ApiError:
+            return []
 
     def export_logs(self, folder: Path) -> None:
         """The last lines of both controllers: the rest of the cluster's logs are not ours to copy."""

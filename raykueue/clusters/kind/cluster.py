@@ -23,9 +23,9 @@ from raykueue.clusters.kind.config import control_plane, workers
 from raykueue.clusters.kind.docker import Docker
 from raykueue.clusters.kind.driver import check_extra, kind_cluster
 from raykueue.clusters.kind.images import Images
-from raykueue.clusters.kind.ingredients import BACKEND, KINDS_OWN, Ingredients, images_of, node_prefix
+from raykueue.clusters.kind.ingredients import BACKEND, KINDS_OWN, Ingredients, node_prefix
 from raykueue.clusters.kind.nodes import Nodes
-from raykueue.clusters.protocol import ComponentSpec, Manifests, Tier
+from raykueue.clusters.protocol import ComponentSpec, Container, Manifests, Tier
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
@@ -116,6 +116,22 @@ class KindCluster:
         """The last lines of a component's log."""
         return self._deployed.logs(component)
 
+    def programs(self) -> None:
+        """Nothing of it is a process of this machine."""
+
+    def containers(self) -> dict[str, list[Container]]:
+        """Of both controllers."""
+        return {name: self._deployed.containers(name) for name in self._deployed.specs}
+
+    def kubelets(self) -> dict[str, str]:
+        """Of every node."""
+        nodes = Api(load_access(self.kubeconfig)).get("/api/v1/nodes")["items"]
+        return {node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
+
+    def first_words(self, component: str) -> list[str]:
+        """What a controller has logged since it was started, from the first line on."""
+        return self._deployed.first_words(component)
+
     def export_logs(self, folder: Path) -> None:
         """What nodes and pods said, in kind's own layout, and the cluster as `kubectl` shows it."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,11 +139,13 @@ class KindCluster:
         # Others than the cluster's: it may be on its way out, and its commands given up.
         commands = Commands(environment(self._kinds_own, self._nodes))
         driver = kind_cluster(self._nodes, self._kinds_own, made.node_image, made.kind, made.kubectl, commands)
-        driver.export_logs(folder)
-        if self.kubeconfig.exists():
-            with contextlib.suppress(OSError, ClusterError, subprocess.SubprocessError):
-                text = driver.seen_by_kubectl(self.kubeconfig)
-                (folder / "kubectl.txt").write_text(text, encoding="utf-8")
+        try:
+            driver.export_logs(folder)
+        finally:
+            if self.kubeconfig.exists():  # its API server need not answer
+                with contextlib.suppress(OSError, subprocess.SubprocessError):
+                    text = driver.seen_by_kubectl(self.kubeconfig)
+                    (folder / "kubectl.txt").write_text(text, encoding="utf-8")
 
     def stop(self) -> None:
         """Removes nodes, their volumes and network, and the folder."""
@@ -207,7 +225,7 @@ class KindCluster:
             steps[f"load {reference}"] = Step(loader, [f"archive {reference}", before])
             before = f"load {reference}"
         for spec in components:
-            loads = [f"load {image}" for image in images_of(spec) if f"load {image}" in steps]
+            loads = [f"load {image}" for image in spec.images.values() if f"load {image}" in steps]
             steps[spec.name] = Step(deployer(spec.name), ["crds", "objects", "webhooks", *loads])
             steps[f"{spec.name} ready"] = Step(waiter(spec.name), [spec.name])
         return steps

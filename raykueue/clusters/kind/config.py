@@ -11,6 +11,9 @@ WORKER_LABEL = "raykueue.dev/worker"
 """Its value is the worker's number, from 1 on: by it a flavor leads to one worker."""
 GPUS = "8"
 """Of each worker, in nvidia.com/gpu: a number in its status and nothing else."""
+WHOLE_LOG = "100Mi"
+"""At which a kubelet begins a new file of a container's log; 10Mi by default. The API serves the newest file only, but
+what a controller says at its start must be there also when a later run asks for it."""
 
 
 def config(name: str) -> str:
@@ -20,6 +23,9 @@ def config(name: str) -> str:
         "apiVersion": "kind.x-k8s.io/v1alpha4",
         "name": name,
         "networking": {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1"},
+        "kubeadmConfigPatches": [
+            yaml.safe_dump({"kind": "KubeletConfiguration", "containerLogMaxSize": WHOLE_LOG}, sort_keys=False)
+        ],
         "nodes": [
             {"role": "control-plane"},
             *({"role": "worker", "labels": {WORKER_LABEL: str(number)}} for number in range(1, WORKERS + 1)),

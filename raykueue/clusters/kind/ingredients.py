@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raykueue.clusters.protocol import ComponentSpec
 from raykueue.errors import ClusterError
 
 BACKEND = "kind"
@@ -28,16 +27,6 @@ class Ingredients:
     """References of what runs on the workers: Ray."""
     archives: Path
     """The folder in which archives of images are kept."""
-
-
-def images_of(spec: ComponentSpec) -> list[str]:
-    """What a component's Deployment runs."""
-    return [
-        container["image"]
-        for manifest in spec.deployed
-        if manifest["kind"] == "Deployment"
-        for container in manifest["spec"]["template"]["spec"]["containers"]
-    ]
 
 
 def node_prefix(cluster: str) -> str:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from raykueue.clusters.deployments import Deployments
 from raykueue.clusters.existing.cluster import ExistingCluster
 from raykueue.clusters.folder import ClusterFolder, clusters, reclaim_dead
 from raykueue.clusters.protocol import ComponentSpec, Faults
 from raykueue.errors import ClusterError
+from raykueue.kube.client import ApiError
 from tests.clusters.existing.test_installed import KUBERAY, KUEUE
 from tests.clusters.server import served
 
@@ -92,6 +94,23 @@ def test_nothing_is_made_there_but_a_namespace_of_our_own_and_that_is_removed(
     cluster.stop()
     assert theirs.changes()[1:] == [("DELETE", f"/api/v1/namespaces/{cluster.probing}")]
     assert clusters() == []
+
+
+def test_of_what_runs_there_only_the_controllers_logs_are_read_and_only_if_they_may_be(
+    cluster: ExistingCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.start([], [])
+    assert cluster.programs() is None
+    assert (cluster.containers(), cluster.kubelets()) == ({}, {})
+    monkeypatch.setattr(Deployments, "first_words", lambda _, name: [f"{name} starts"])
+    assert cluster.first_words("kueue") == ["kueue starts"]
+
+    def forbidden(*_: Any) -> list[str]:
+        raise ApiError("GET", "/log", 403, {"message": "forbidden"})
+
+    monkeypatch.setattr(Deployments, "first_words", forbidden)
+    assert cluster.first_words("kueue") == []
+    cluster.stop()
 
 
 def test_nothing_is_installed(cluster: ExistingCluster, theirs: Theirs) -> None:

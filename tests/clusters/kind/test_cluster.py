@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CalledProcessError, TimeoutExpired
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +19,7 @@ from raykueue.clusters.kind import cluster as cluster_module
 from raykueue.clusters.kind.bootstrap import Bootstrap, plain_kubeconfig
 from raykueue.clusters.kind.cluster import KindCluster
 from raykueue.clusters.kind.ingredients import Ingredients, node_prefix
-from raykueue.clusters.protocol import ComponentSpec, Faults
+from raykueue.clusters.protocol import ComponentSpec, Container, Faults
 from raykueue.errors import ClusterError
 from tests.clusters.kind.tools import Tools
 
@@ -36,12 +40,18 @@ class Played:
     def wait_ready(self, name: str) -> None:
         Played.done.append(f"{name} is ready")
 
+    def containers(self, name: str) -> list[Container]:
+        return [Container(f"{name}-1", name, f"{name}:1", f"{name}:1")]
+
+    def first_words(self, name: str) -> list[str]:
+        return [f"{name} starts"]
+
 
 def spec(name: str, image: str) -> ComponentSpec:
     deployment = {
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": "system"},
-        "spec": {"template": {"metadata": {}, "spec": {"containers": [{"image": image}]}}},
+        "spec": {"template": {"metadata": {}, "spec": {"containers": [{"name": name, "image": image}]}}},
     }
     return ComponentSpec(name, None, deployed=[deployment], objects=[{"kind": "Role", "metadata": {"name": name}}])
 
@@ -161,6 +171,23 @@ def test_what_a_killed_run_left_is_removed_by_its_own_name_and_a_kept_one_is_not
     assert [folder.name for folder in clusters()] == ["kept"]
 
 
+def test_what_runs_in_it_is_told_by_its_pods_and_nodes(
+    made: Ingredients, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [{"metadata": {"name": name}, "status": {"nodeInfo": {"kubeletVersion": "v1.34.4"}}} for name in "ab"]
+    monkeypatch.setattr(cluster_module, "load_access", lambda _: None)
+    monkeypatch.setattr(
+        cluster_module, "Api", lambda _: SimpleNamespace(get={"/api/v1/nodes": {"items": nodes}}.__getitem__)
+    )
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.attach(PARTS)
+    assert cluster.programs() is None
+    assert cluster.containers()["kueue"] == [Container("kueue-1", "kueue", "kueue:1", "kueue:1")]
+    assert set(cluster.containers()) == {"kueue", "kuberay"}
+    assert cluster.kubelets() == {"a": "v1.34.4", "b": "v1.34.4"}
+    assert cluster.first_words("kuberay") == ["kuberay starts"]
+
+
 def test_preflight_looks_at_the_extra_and_at_docker(extra: None, tools: Tools) -> None:
     tools.answer("info", err="Cannot connect to the Docker daemon", code=1)
     with pytest.raises(ClusterError, match="Docker does not answer"):
@@ -174,6 +201,35 @@ def test_logs_are_exported_also_when_its_commands_were_given_up(
     cluster._commands.give_up()
     cluster.export_logs(tmp_path / "logs")
     assert ["kind", "export", "logs", str(tmp_path / "logs"), "--name", "raykueue-dev"] in tools.calls
+
+
+@pytest.mark.parametrize("nodes", [True, False])
+def test_what_kubectl_shows_is_kept_beside_the_logs_also_without_them(
+    nodes: bool, extra: None, made: Ingredients, tools: Tools, tmp_path: Path
+) -> None:
+    if not nodes:
+        tools.answer("export", err="ERROR: unknown cluster", code=1)
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.kubeconfig.parent.mkdir(parents=True)
+    cluster.kubeconfig.touch()
+    with contextlib.nullcontext() if nodes else pytest.raises(ClusterError, match="unknown cluster"):
+        cluster.export_logs(tmp_path / "logs")
+    assert "get nodes,pods" in (tmp_path / "logs" / "kubectl.txt").read_text()
+
+
+@pytest.mark.parametrize("error", [CalledProcessError(1, "kubectl"), TimeoutExpired("kubectl", 30)])
+def test_an_api_server_that_does_not_answer_kubectl_spoils_no_logs(
+    error: Exception, extra: None, made: Ingredients, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kubectl(*_: str, **__: Any) -> str:
+        raise error
+
+    monkeypatch.setattr(sys.modules["pytest_kind"].KindCluster, "kubectl", kubectl)
+    cluster = KindCluster(ClusterFolder.named("dev"), made)
+    cluster.kubeconfig.parent.mkdir(parents=True)
+    cluster.kubeconfig.touch()
+    cluster.export_logs(tmp_path / "logs")
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 def test_a_name_that_kind_would_not_take_is_refused() -> None:

@@ -88,6 +88,8 @@ def test_a_cluster_has_one_control_plane_and_two_workers_that_a_flavor_can_tell_
     assert [node["role"] for node in document["nodes"]] == ["control-plane", "worker", "worker"]
     assert [node.get("labels", {}).get(WORKER_LABEL) for node in document["nodes"]] == [None, "1", "2"]
     assert document["networking"]["apiServerAddress"] == "127.0.0.1"
+    [kubelet] = document["kubeadmConfigPatches"]
+    assert yaml.safe_load(kubelet) == {"kind": "KubeletConfiguration", "containerLogMaxSize": "100Mi"}
     assert document["name"] == NAME
     assert workers(NAME) == ["raykueue-dev-worker", "raykueue-dev-worker2"]
     assert fake_gpus()["status"]["capacity"] == fake_gpus()["status"]["allocatable"]
