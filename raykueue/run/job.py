@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from raykueue.errors import UsageError, WaitFailed
@@ -13,7 +13,7 @@ from raykueue.kube.exec import Exec, Ran
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
 from raykueue.model.requests import effective, live
-from raykueue.model.views import condition, labels, status
+from raykueue.model.views import condition, deleting, labels, status, uid
 from raykueue.model.workloads import charge, holds
 from raykueue.ray.control import RayControl
 from raykueue.ray.pods import container
@@ -158,6 +158,24 @@ class Job:
             raise UsageError(f"{self} has {len(heads)} head pods, expected one; wait until it is Running")
         return heads[0]
 
+    def until_head_is_told_to_go(self) -> Job:
+        """Waits until somebody has deleted its head pod, which may be there for long after that.
+
+        Raises:
+            WaitFailed: nobody does in time.
+        """
+        return self._until_head("told to go", deleting)
+
+    def until_head_is_replaced(self, before: Object) -> Job:
+        """Waits until its one head pod is another than `before`, and runs.
+
+        Raises:
+            WaitFailed: it isn't in time.
+        """
+        return self._until_head(
+            "another that runs", lambda head: uid(head) != uid(before) and status(head).get("phase") == "Running"
+        )
+
     def delete(self) -> Job:
         """Deletes the RayJob, as `kubectl delete` does."""
         self._api.delete(self._path)
@@ -288,6 +306,19 @@ class Job:
     @property
     def _path(self) -> str:
         return f"/apis/ray.io/v1/namespaces/{self.namespace}/rayjobs/{self.name}"
+
+    def _until_head(self, wanted: str, reached: Callable[[Object], bool]) -> Job:
+        def look(_: object) -> bool | None:
+            heads = [pod for pod in self.history.pods() if pod_set(pod) == "head"]
+            return True if len(heads) == 1 and reached(heads[0]) else None
+
+        try:
+            self.history.feed.wait(look, time.monotonic() + self._timeouts.state)
+        except TimeoutError:
+            raise WaitFailed(
+                f"{self}: wanted its head pod to be {wanted} within {self._timeouts.state:g} s; it is {self.said}"
+            ) from None
+        return self
 
     def _until_ray_is_said_to_be_over(self) -> None:
         def look(_: object) -> bool | None:

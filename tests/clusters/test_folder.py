@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -204,8 +204,8 @@ def test_what_is_described_is_read_again() -> None:
     assert [path.name for path in folder.path.iterdir()] == ["cluster.json"]
 
 
-def command(script: str, gone: str = "") -> Removal:
-    return Removal([sys.executable, "-c", script], dict(os.environ), gone)
+def command(script: str, gone: Sequence[str] = (), mark: str = "") -> Removal:
+    return Removal([sys.executable, "-c", script], dict(os.environ), gone, mark)
 
 
 def without_processes(name: str, *removals: Removal, detached: bool = False) -> ClusterFolder:
@@ -248,6 +248,23 @@ def test_a_removal_that_fails_leaves_the_folder_and_holds_nobody_else_up() -> No
 def test_a_removal_may_find_nothing() -> None:
     without_processes("dev", command("raise SystemExit('network dev not found')", gone=["not there", "not found"]))
     assert reclaim_dead() == {"dev": ["its nodes"]}
+
+
+def test_what_a_killed_run_left_at_work_is_ended_before_what_it_made_is_removed(tmp_path: Path) -> None:
+    at_work = [sys.executable, "-c", "import time; time.sleep(600)"]
+    ours, others = (
+        subprocess.Popen(at_work, env={**os.environ, "RAYKUEUE_TEST_MARK": value}) for value in ("dev", "dev-2")
+    )
+    try:
+        ended = f"import psutil; open({str(tmp_path / 'seen')!r}, 'w').write(psutil.Process({ours.pid}).status())"
+        without_processes("dev", command(ended, mark="RAYKUEUE_TEST_MARK=dev"))
+        assert reclaim_dead() == {"dev": ["its nodes"]}
+        assert (tmp_path / "seen").read_text() == psutil.STATUS_ZOMBIE
+        assert others.poll() is None
+    finally:
+        for process in (ours, others):
+            process.kill()
+            process.wait()
 
 
 def test_who_made_a_cluster_is_written_in_it() -> None:

@@ -69,6 +69,14 @@ def test_the_default_pair_is_filled_in(versions: Versions) -> None:
     assert versions.pair(kueue="v0.10.1") == Pair("1.34.4", "0.10.1", "1.6.2", "exploratory")
 
 
+def test_what_runs_on_a_kubernetes_that_is_no_release_of_ours_was_made_of_the_rest(versions: Versions) -> None:
+    runs = {"kubernetes": "1.34.11", "kueue": "0.10.1", "kuberay": "1.6.2"}
+    assert versions.made_of(runs) == versions.pair(kueue="0.10.1")
+    assert versions.made_of({**runs, "kubernetes": "1.34.4"}) == versions.pair(kueue="0.10.1")
+    with pytest.raises(UsageError, match=r"kueue 0\.11\.0 is not in"):
+        versions.made_of({**runs, "kueue": "0.11.0"})
+
+
 def test_every_kueue_runs_with_every_kuberay_and_its_go_mod_says_the_class(versions: Versions) -> None:
     assert [(pair.kueue, pair.kuberay, pair.klass) for pair in versions.pairs] == [
         ("0.19.2", "1.6.2", "pinned"),

@@ -268,6 +268,25 @@ def test_a_wait_for_what_a_kubelet_never_says_tells_what_it_said() -> None:
         job_in(feed, state=0.01).until_said("OOMKilled")
 
 
+def test_a_wait_for_a_head_that_is_told_to_go_and_replaced_follows_its_pods() -> None:
+    feed = FakeFeed()
+    with_head(feed)
+    job = job_in(feed)
+    before = job.head
+    going = {"metadata": {**HEAD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    with Later(feed, lambda: feed.write("Pod", "head", "RayCluster cluster", **{**HEAD, **going})):
+        job.until_head_is_told_to_go()
+    with pytest.raises(WaitFailed, match=r"wanted its head pod to be another that runs within 0\.01 s; it is"):
+        job_in(feed, state=0.01).until_head_is_replaced(before)
+
+    def another() -> None:
+        feed.delete("Pod", "head")
+        feed.write("Pod", "other", "RayCluster cluster", status={"phase": "Running"}, **HEAD)
+
+    with Later(feed, another):
+        job.until_head_is_replaced(before)
+
+
 def test_a_command_runs_in_the_heads_first_container() -> None:
     feed, ran = FakeFeed(), list[Any]()
     with_head(feed)

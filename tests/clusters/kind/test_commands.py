@@ -29,6 +29,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ("manifest for kueue:v0 not found: manifest unknown", False),
         ("no space left on device", False),
         ("could not find a log line that matches", False),
+        ("failed to init node with kubeadm: exit status 1\n I1201 round_trippers.go: TLS handshake timeout", False),
+        ("failed to join node with kubeadm: exit status 1\n dial tcp: i/o timeout", False),
         ('failed to init node with kubeadm: command "docker exec" failed with error: exit status 1', False),
     ],
 )
