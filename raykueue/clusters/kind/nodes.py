@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from raykueue.clusters.kind.docker import Docker
 from raykueue.errors import ClusterError
@@ -15,7 +16,7 @@ from raykueue.kube.waiting import Objects, until
 READY_SECONDS = 120.0
 """A node that was started again has its kubelet up after 5 to 15 s, and longer on a machine with much to do."""
 _ASK_SECONDS = 0.25
-"""Between two looks whether a kubelet listens: nothing tells of it."""
+"""Between two looks at what a kubelet knows: nothing tells of it."""
 _NODES = "/api/v1/nodes"
 
 
@@ -32,35 +33,36 @@ class Nodes:
         self._docker.kill(node)
 
     def find(self, node: str) -> None:
-        """Starts it again; returns when its kubelet answers and the node is Ready.
+        """Starts it again; returns when its kubelet knows its pods and the node is Ready.
 
         Raises:
             ClusterError: not in time.
         """
         self._docker.start(node)
-        self._until_kubelet_answers(node)
+        self._until_it_is_back(node)
 
     def restart_kubelet(self, node: str) -> None:
-        """Ends the kubelet and starts it again, while containers go on; returns when it answers and the node is Ready.
+        """Ends the kubelet and starts it again, while containers go on; returns when it knows its
+        pods and the node is Ready.
 
         Raises:
             ClusterError: not in time.
         """
         self._docker.restart_unit(node, "kubelet")
-        self._until_kubelet_answers(node)
+        self._until_it_is_back(node)
 
-    def _until_kubelet_answers(self, node: str) -> None:
+    def _until_it_is_back(self, node: str) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        api, said = Api(self._access), "nothing"
-        while said != "ok":
+        api, lacking = Api(self._access), "it was not asked yet"
+        while lacking:
             self._look()
             if time.monotonic() > deadline:
-                raise ClusterError(f"the kubelet of node {node} does not answer after {READY_SECONDS:.0f} s: {said}")
+                raise ClusterError(f"the kubelet of node {node} is not back after {READY_SECONDS:.0f} s: {lacking}")
             time.sleep(_ASK_SECONDS)
             try:
-                said = api.text(f"{_NODES}/{node}/proxy/healthz", seconds=5)
+                lacking = _lacking(api, node)
             except ClusterError as error:
-                said = str(error)
+                lacking = str(error)
 
         def ready(found: Objects) -> bool | None:
             conditions = found.get(node, {}).get("status", {}).get("conditions", [])
@@ -70,3 +72,15 @@ class Nodes:
             until(self._access, _NODES, ready, max(deadline - time.monotonic(), _ASK_SECONDS), look=self._look)
         except TimeoutError:
             raise ClusterError(f"node {node} is not Ready {READY_SECONDS:.0f} s after it was started") from None
+
+
+def _lacking(api: Api, node: str) -> str:
+    """What a kubelet still has to learn: it listens, and is healthy, before it knows which pods are its own."""
+    known = {pod["metadata"]["uid"] for pod in api.get(f"{_NODES}/{node}/proxy/pods").get("items") or []}
+    placed = api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")["items"]
+    unknown = [pod["metadata"]["name"] for pod in placed if pod["metadata"]["uid"] not in known and not _is_over(pod)]
+    return f"it does not know of {', '.join(unknown)}" if unknown else ""
+
+
+def _is_over(pod: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")

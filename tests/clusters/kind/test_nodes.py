@@ -9,6 +9,10 @@ from raykueue.clusters.kind.nodes import Nodes
 from raykueue.errors import ClusterError
 
 
+def pod(name: str, phase: str = "Running", **metadata: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": name, **metadata}, "status": {"phase": phase}}
+
+
 class Node:
     """Docker and the API server of a cluster with one node, whose kubelet answers when it is asked often enough."""
 
@@ -26,12 +30,15 @@ class Node:
     def restart_unit(self, node: str, unit: str) -> None:
         self.done.append(f"restart {unit} of {node}")
 
-    def text(self, path: str, seconds: float) -> str:
-        assert (path, seconds) == ("/api/v1/nodes/worker/proxy/healthz", 5)
+    def get(self, path: str, **query: str) -> Any:
+        if path == "/api/v1/pods":
+            assert query == {"fieldSelector": "spec.nodeName=worker"}
+            return {"items": [pod("head"), pod("over", phase="Succeeded"), pod("going", deletionTimestamp="now")]}
+        assert path == "/api/v1/nodes/worker/proxy/pods"
         answer = self.answers.pop(0) if self.answers else "connection refused"
-        if answer != "ok":
+        if answer not in ("nothing", "all"):
             raise ClusterError(answer)
-        return answer
+        return {"items": [pod("head")] if answer == "all" else None}
 
     def until(self, _access: Any, path: str, reached: Any, _seconds: float, **_: Any) -> Any:
         assert path == "/api/v1/nodes"
@@ -59,8 +66,8 @@ def nodes(node: Any) -> Nodes:
     return Nodes(node, anywhere, lambda: None)
 
 
-def test_a_kubelet_is_restarted_once_it_answers_again(nodes: Nodes, node: Node) -> None:
-    node.answers = ["connection refused", "ok"]
+def test_a_kubelet_is_restarted_once_it_knows_its_pods(nodes: Nodes, node: Node) -> None:
+    node.answers = ["connection refused", "nothing", "all"]
     nodes.restart_kubelet("worker")
     assert node.done == ["restart kubelet of worker"]
     assert node.answers == []
@@ -68,17 +75,17 @@ def test_a_kubelet_is_restarted_once_it_answers_again(nodes: Nodes, node: Node) 
 
 def test_a_node_is_lost_at_once_and_found_once_it_is_ready(nodes: Nodes, node: Node) -> None:
     nodes.lose("worker")
-    node.answers = ["ok"]
+    node.answers = ["all"]
     nodes.find("worker")
     assert node.done == ["kill worker", "start worker"]
 
 
-def test_a_kubelet_that_never_answers_is_told_with_what_was_heard(nodes: Nodes) -> None:
-    with pytest.raises(ClusterError, match=r"the kubelet of node worker does not answer .*: connection refused"):
+def test_a_kubelet_that_does_not_come_back_is_told_with_what_was_heard(nodes: Nodes) -> None:
+    with pytest.raises(ClusterError, match=r"the kubelet of node worker is not back .*: connection refused"):
         nodes.restart_kubelet("worker")
 
 
 def test_a_node_that_is_not_ready_is_told(nodes: Nodes, node: Node) -> None:
-    node.answers, node.ready = ["ok"], "Unknown"
+    node.answers, node.ready = ["all"], "Unknown"
     with pytest.raises(ClusterError, match="node worker is not Ready"):
         nodes.find("worker")
