@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,9 +25,8 @@ _STATUS = b"\x03"
 """The channel of the Status that says how the command ended; the others are what it wrote."""
 
 
-_CLOSING_SECONDS = 0.25
-"""A TLS connection on which the server refused is closed in the background, and nothing tells when: what aiohttp's
-documentation says to wait before the loop ends (client_advanced, Graceful Shutdown)."""
+_CLOSING_SECONDS = 1.0
+"""For a connection to be closed, once it is not needed any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +88,46 @@ class WebsocketExec:
         url = f"{self._access.server}/api/v1/namespaces/{container.namespace}/pods/{container.pod}/exec"
         query = [("container", container.name), ("stdout", "true"), ("stderr", "true")]
         query += [("command", word) for word in command]
-        outcome = b""
+        access, outcome, opened = self._access, b"", list[socket.socket]()
+
+        def tracked(address: aiohttp.AddrInfoType) -> socket.socket:
+            family, kind, protocol, *_ = address
+            opened.append(socket.socket(family, kind, protocol))
+            return opened[-1]
+
+        connector = aiohttp.TCPConnector(ssl=access.ssl_context(), socket_factory=tracked)
         try:
             async with (
                 asyncio.timeout(seconds),
-                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._access.ssl_context())) as session,
-                session.ws_connect(url, params=query, protocols=(_PROTOCOL,), headers=self._access.headers()) as socket,
+                aiohttp.ClientSession(connector=connector) as session,
+                session.ws_connect(
+                    url,
+                    params=query,
+                    protocols=(_PROTOCOL,),
+                    headers=access.headers(),
+                    proxy=access.proxy or None,
+                    server_hostname=access.server_name or None,
+                ) as stream,
             ):
-                async for message in socket:
+                async for message in stream:
+                    if message.type != aiohttp.WSMsgType.BINARY:
+                        break  # the connection is broken
                     channel, content = message.data[:1], message.data[1:]
                     if channel == _STATUS:
                         outcome += content
                     else:
                         output += content
-        except aiohttp.WSServerHandshakeError:
-            await asyncio.sleep(_CLOSING_SECONDS)
-            raise
+        finally:
+            await _closed(opened)
         return outcome
+
+
+async def _closed(sockets: Sequence[socket.socket]) -> None:
+    """Waits for them: aiohttp closes a TLS connection that was upgraded or refused in the background, and the loop must
+    not end before that (docs.aiohttp.org, client_advanced, Graceful Shutdown)."""
+    deadline = time.monotonic() + _CLOSING_SECONDS
+    while any(one.fileno() != -1 for one in sockets) and time.monotonic() < deadline:
+        await asyncio.sleep(0.001)
 
 
 def _exit_code(what: str, status: Mapping[str, Any]) -> int:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import ssl
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from raykueue.clusters.pki import Authority
 from raykueue.errors import ClusterError
 from raykueue.kube.access import Access
 from raykueue.kube.exec import Container, Ran, WebsocketExec
@@ -21,8 +26,13 @@ SUCCESS = ERROR + json.dumps({"status": "Success"}).encode()
 
 
 @contextmanager
-def container(answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]]) -> Iterator[WebsocketExec]:
-    """An API server whose one container answers every command so."""
+def container(
+    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], keys: tuple[Path, Path] | None = None
+) -> Iterator[WebsocketExec]:
+    """An API server whose one container answers every command so; with a certificate and its key, over TLS."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if keys else None
+    if tls and keys:
+        tls.load_cert_chain(*keys)
 
     async def handle(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
@@ -36,8 +46,8 @@ def container(answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[N
         app.router.add_get("/api/v1/namespaces/ns/pods/pod/exec", handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        address.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        address.append(f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}")
         ready.set()
         await stop.wait()
         await runner.cleanup()
@@ -49,7 +59,7 @@ def container(answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[N
     thread.start()
     try:
         assert ready.wait(10)
-        yield WebsocketExec(Access(address[0], ca_file="", token="secret"))  # noqa: S106 - nobody's
+        yield WebsocketExec(Access(address[0], ca_file="", token="secret", verify=False))  # noqa: S106 - nobody's
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(10)
@@ -119,3 +129,40 @@ def test_an_api_server_that_is_not_there_is_infrastructure() -> None:
     run = WebsocketExec(Access("http://127.0.0.1:1", ca_file=""))
     with pytest.raises(ClusterError, match="not possible"):
         run(WHERE, ["true"])
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "tls.crt", tmp_path / "tls.key"
+    for path, text in zip(paths, Authority("test").issue("server", names=["127.0.0.1"]), strict=True):
+        path.write_text(text)
+    return paths
+
+
+async def succeeds(_: web.Request, socket: web.WebSocketResponse) -> None:
+    await socket.send_bytes(SUCCESS)
+
+
+async def breaks(_: web.Request, __: web.WebSocketResponse) -> None:
+    raise web.HTTPNotFound
+
+
+def test_a_connection_that_breaks_is_infrastructure(keys: tuple[Path, Path]) -> None:
+    with container(breaks, keys) as execute, pytest.raises(ClusterError, match="closed before it had ended"):
+        execute(WHERE, ["true"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"), [(succeeds, WHERE), (breaks, WHERE), (succeeds, Container("ns", "nowhere", "container"))]
+)
+def test_no_connection_is_left_open(
+    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], where: Container, keys: tuple[Path, Path]
+) -> None:
+    with container(answer, keys) as execute:
+        gc.collect()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with suppress(ClusterError):
+                execute(where, ["true"])
+            gc.collect()
+    assert [str(one.message) for one in caught] == []
