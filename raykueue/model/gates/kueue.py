@@ -208,8 +208,9 @@ KUEUE: tuple[Gate, ...] = (
         "finished-child-suspended",
         "kueue",
         (Range("0.15.0", "0.15.3"), Range("0.15.4", "0.16.0-0"), Range("0.16.1")),
-        f"{_RECONCILER}:722@v0.15.8, :790@v0.16.9, :766-788, :848-863@v0.19.2",
-        "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event",
+        f"{_RECONCILER}:382-388@v0.15.0, :722@v0.15.8, :790@v0.16.9, :766-788, :848-863@v0.19.2",
+        "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event, and so is its "
+        "submitter Job",
     ),
     Gate(
         "orphans-finished",
