@@ -129,3 +129,8 @@ def test_a_head_that_is_kept_is_either_suspended_by_kueue_or_a_known_issue(kueue
     kept = [row for row in rows if (row.rule, row.cause) == (rule, "finished/head-kept")]
     (explains,) = [row for row in kept if of_pair(row, pair)]
     assert isinstance(explains, Allowance) is gate("finished-child-suspended").open_for(pair)
+
+
+def test_a_deleted_job_may_be_admitted_wherever_orphans_are_finished() -> None:
+    (issue,) = [one for one in known_issues() if one.id == "deleted-while-it-is-admitted"]
+    assert issue.kueue == gate("orphans-finished").ranges

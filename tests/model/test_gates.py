@@ -54,6 +54,12 @@ def test_gates_open_at_their_version(name: str, closed: dict[str, str], opened: 
     assert gate(name).open_for(opened)
 
 
+@pytest.mark.parametrize(("minor", "those"), [("0.16", {"6", "7"}), ("0.17", {"1", "2"}), ("0.18", set("0123456789"))])
+def test_orphans_were_finished_by_two_patch_releases_of_older_minors(minor: str, those: set[str]) -> None:
+    finished = {patch for patch in "0123456789" if gate("orphans-finished").open_for(pair(kueue=f"{minor}.{patch}"))}
+    assert finished == those
+
+
 def test_a_pre_release_comes_before_its_release_and_after_the_minor_before() -> None:
     assert "0.19.0-rc.1" not in Range("0.19.0")
     assert "0.19.0-rc.1" in Range("0.18.3", "0.19.0")

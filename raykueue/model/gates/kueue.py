@@ -216,8 +216,11 @@ KUEUE: tuple[Gate, ...] = (
         "orphans-finished",
         "kueue",
         (Range("0.16.6", "0.16.8"), Range("0.17.1", "0.17.3"), Range("0.18.0")),
-        f"{_FEATURES}:564@v0.17.1, :683@v0.18.3; pkg/controller/core/workload_controller.go:216@v0.17.1",
-        "the Workload of a deleted RayJob is finished at once, and its quota given back while pods still run",
+        f"{_FEATURES}:480@v0.16.6, :564@v0.17.1, :683@v0.18.3; "
+        "pkg/controller/core/workload_controller.go:205-219@v0.16.6, :216-229, :1291-1317@v0.17.1; "
+        "pkg/workload/workload.go:1606@v0.18.3",
+        "the Workload of a deleted RayJob is finished and its quota given back while pods still run: from 0.18.0 on as "
+        "soon as the deletion is asked for, before only once the RayJob is gone, or another has its name",
         Feature("kueue", "FinishOrphanedWorkloads"),
     ),
 )
