@@ -16,7 +16,7 @@ import jsonschema
 
 from raykueue.audit.bounds import Bounds
 from raykueue.audit.explanations import NAMES, Allowance, KnownIssue
-from raykueue.model.gates import Range
+from raykueue.model.gates import Gate, Product, Range, both, gate, outside
 
 Row = TypeVar("Row", KnownIssue, Allowance)
 
@@ -46,8 +46,8 @@ def _known_issue(row: Mapping[str, Any]) -> KnownIssue:
         bounds=Bounds.read(row["bounds"], NAMES),
         review=datetime.date.fromisoformat(row["review"]),
         evidence=row.get("evidence", ""),
-        kueue=_ranges(row.get("kueue", ())),
-        kuberay=_ranges(row.get("kuberay", ())),
+        kueue=_versions(row, "kueue"),
+        kuberay=_versions(row, "kuberay"),
     )
 
 
@@ -59,8 +59,8 @@ def _allowance(row: Mapping[str, Any]) -> Allowance:
         why=row["why"],
         bounds=Bounds.read(row["bounds"], NAMES),
         within_charge=row.get("within_charge", True),
-        kueue=_ranges(row.get("kueue", ())),
-        kuberay=_ranges(row.get("kuberay", ())),
+        kueue=_versions(row, "kueue"),
+        kuberay=_versions(row, "kuberay"),
     )
 
 
@@ -82,6 +82,28 @@ def _read(text: str, where: str, table: str, schema: str, build: Callable[[Mappi
             raise ValueError(f"{place}: there is another {row.id!r}; give each entry an id of its own")
         rows.append(row)
     return rows
+
+
+def _versions(row: Mapping[str, Any], product: Product) -> tuple[Range, ...]:
+    """Those that the entry is about: in its ranges, with every gate that it needs and none that it lacks."""
+    found = _ranges(row.get(product, ())) or (Range(),)
+    for name, there in [(n, True) for n in row.get("needs", ())] + [(n, False) for n in row.get("lacks", ())]:
+        one = _gate(name)
+        if one.product == product:
+            found = both(found, one.ranges if there else outside(one.ranges))
+    if not found:
+        raise ValueError(f"no version of {product} has what it asks for; look at its ranges, `needs` and `lacks`")
+    return () if found == (Range(),) else found
+
+
+def _gate(name: str) -> Gate:
+    try:
+        found = gate(name)
+    except KeyError as error:
+        raise ValueError(str(error.args[0])) from error
+    if found.product not in ("kueue", "kuberay"):
+        raise ValueError(f"gate {name} is of {found.product}; entries are about versions of Kueue and KubeRay")
+    return found
 
 
 def _ranges(ranges: Iterable[Mapping[str, str]]) -> tuple[Range, ...]:

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
-from raykueue.model.gates import GATES, Range, gate, within
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raykueue.model.gates import GATES, Range, both, gate, outside, within
+
+VERSIONS = [f"0.{minor}.{patch}" for minor, patch in product(range(9, 13), ("0-0", "0-rc.1", "0", "1", "5"))]
+ENDS = st.sampled_from(["", *VERSIONS])
+RANGES = st.lists(st.builds(Range, ENDS, ENDS), max_size=4).map(tuple)
 
 
 def pair(kueue: str = "0.19.2", kuberay: str = "1.6.2") -> dict[str, str]:
@@ -46,6 +54,12 @@ def test_gates_open_at_their_version(name: str, closed: dict[str, str], opened: 
     assert gate(name).open_for(opened)
 
 
+@pytest.mark.parametrize(("minor", "those"), [("0.16", {"6", "7"}), ("0.17", {"1", "2"}), ("0.18", set("0123456789"))])
+def test_orphans_were_finished_by_two_patch_releases_of_older_minors(minor: str, those: set[str]) -> None:
+    finished = {patch for patch in "0123456789" if gate("orphans-finished").open_for(pair(kueue=f"{minor}.{patch}"))}
+    assert finished == those
+
+
 def test_a_pre_release_comes_before_its_release_and_after_the_minor_before() -> None:
     assert "0.19.0-rc.1" not in Range("0.19.0")
     assert "0.19.0-rc.1" in Range("0.18.3", "0.19.0")
@@ -55,6 +69,16 @@ def test_a_pre_release_comes_before_its_release_and_after_the_minor_before() -> 
 def test_minors_compare_as_numbers_and_no_ranges_restrict_nothing() -> None:
     assert "0.9.5" not in Range("0.10.0")
     assert within("0.1.0", ())
+
+
+@given(RANGES, RANGES)
+def test_versions_are_outside_or_inside_and_in_both_if_they_are_in_each(
+    some: tuple[Range, ...], others: tuple[Range, ...]
+) -> None:
+    for version in VERSIONS:
+        in_some, in_others = (any(version in one for one in ranges) for ranges in (some, others))
+        assert any(version in one for one in outside(some)) is not in_some
+        assert any(version in one for one in both(some, others)) is (in_some and in_others)
 
 
 def test_a_gate_says_why_a_test_is_not_applicable() -> None:

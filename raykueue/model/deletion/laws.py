@@ -116,8 +116,16 @@ def expected(row: Row, pair: Mapping[str, str]) -> Expected:
 
 
 def needs_gate_set(row: Row, pair: Mapping[str, str]) -> bool | None:
-    """How KubeRay's feature gate RayJobDeletionPolicy must be set for the row; None: as it is by default."""
-    if row.shape is Shape.SHUTDOWN or row.mistake:
+    """How KubeRay's feature gate RayJobDeletionPolicy must be set for the row; None: as it is by default.
+
+    KubeRay looks at the gate before it looks into a strategy (controllers/ray/utils/validation.go:434@v1.5.1), so
+    what is wrong in there is told only with the gate on. The API server has no gate.
+    """
+    if row.mistake:
+        mistake = MISTAKES[row.mistake]
+        if mistake.refusal.by != "KubeRay" or "deletionStrategy" not in mistake.spec:
+            return None
+    elif row.shape is Shape.SHUTDOWN:
         return None
     by_default = gate("deletion-strategy-default").open_for(pair)
     return None if row.gate == by_default else row.gate

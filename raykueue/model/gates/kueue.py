@@ -208,15 +208,19 @@ KUEUE: tuple[Gate, ...] = (
         "finished-child-suspended",
         "kueue",
         (Range("0.15.0", "0.15.3"), Range("0.15.4", "0.16.0-0"), Range("0.16.1")),
-        f"{_RECONCILER}:722@v0.15.8, :790@v0.16.9, :766-788, :848-863@v0.19.2",
-        "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event",
+        f"{_RECONCILER}:382-388@v0.15.0, :722@v0.15.8, :790@v0.16.9, :766-788, :848-863@v0.19.2",
+        "the RayCluster of a RayJob that has finished is suspended, head and all, at its next event, and so is its "
+        "submitter Job",
     ),
     Gate(
         "orphans-finished",
         "kueue",
         (Range("0.16.6", "0.16.8"), Range("0.17.1", "0.17.3"), Range("0.18.0")),
-        f"{_FEATURES}:564@v0.17.1, :683@v0.18.3; pkg/controller/core/workload_controller.go:216@v0.17.1",
-        "the Workload of a deleted RayJob is finished at once, and its quota given back while pods still run",
+        f"{_FEATURES}:480@v0.16.6, :564@v0.17.1, :683@v0.18.3; "
+        "pkg/controller/core/workload_controller.go:205-219@v0.16.6, :216-229, :1291-1317@v0.17.1; "
+        "pkg/workload/workload.go:1606@v0.18.3",
+        "the Workload of a deleted RayJob is finished and its quota given back while pods still run: from 0.18.0 on as "
+        "soon as the deletion is asked for, before only once the RayJob is gone, or another has its name",
         Feature("kueue", "FinishOrphanedWorkloads"),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from dataclasses import dataclass
 
@@ -34,6 +35,34 @@ def since(*versions: str) -> tuple[Range, ...]:
     """From each of these on: all but the last end with their minor, as fixes do that were picked into older ones."""
     ends = [f"{int(v.split('.')[0])}.{int(v.split('.')[1]) + 1}.0-0" for v in versions[:-1]]
     return tuple(Range(start, end) for start, end in zip(versions, [*ends, ""], strict=True))
+
+
+def outside(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Every version that is in none of them. No ranges are no versions here, and in `both`."""
+    left: tuple[Range, ...] = (Range(),)
+    for one in ranges:
+        below = (Range(before=one.since),) if one.since else ()
+        above = (Range(since=one.before),) if one.before else ()
+        left = both(left, (*below, *above))
+    return left
+
+
+def both(some: tuple[Range, ...], others: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Every version that is in one of `some` and in one of `others`."""
+    found = [
+        Range(max(one.since, other.since, key=_begin), min(one.before, other.before, key=_end))
+        for one in some
+        for other in others
+    ]
+    return tuple(one for one in found if _begin(one.since) < _end(one.before))
+
+
+def _begin(since: str) -> tuple[int, int, int, int]:
+    return _parse(since) if since else (-1, 0, 0, 0)
+
+
+def _end(before: str) -> tuple[float, int, int, int]:
+    return _parse(before) if before else (math.inf, 0, 0, 0)
 
 
 @functools.cache

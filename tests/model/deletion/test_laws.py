@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from raykueue.model.deletion.candidates import candidates
+from raykueue.model.deletion.candidates import candidates, mistaken
 from raykueue.model.deletion.dimensions import Mode, Outcome, Policy, Row, Shape
 from raykueue.model.deletion.expected import Due, Part
 from raykueue.model.deletion.laws import expected, needs_gate_set
@@ -112,6 +112,20 @@ def test_the_gate_is_set_only_where_its_default_is_another() -> None:
     older = {"kueue": "0.16.2", "kuberay": "1.5.1"}
     assert (needs_gate_set(row, older), needs_gate_set(off, older)) == (True, None)
     assert needs_gate_set(Row(Policy.NONE, Shape.SHUTDOWN), older) is None
+
+
+def test_kuberay_looks_into_a_strategy_with_the_gate_on_only() -> None:
+    older = {"kueue": "0.16.2", "kuberay": "1.5.1"}
+    names = {name for name in MISTAKES if needs_gate_set(mistaken(name), older)}
+    assert names == {
+        "two-rules-alike",
+        "workers-after-the-cluster",
+        "workers-of-an-autoscaler",
+        "rule-for-workers-of-an-autoscaler",
+        "borrowed-cluster",
+        "rule-for-a-borrowed-cluster",
+    }
+    assert [name for name in MISTAKES if needs_gate_set(mistaken(name), PAIR) is not None] == []
 
 
 @pytest.mark.parametrize("pair", [PAIR, OLD])
