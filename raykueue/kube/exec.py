@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +12,7 @@ import aiohttp
 
 from raykueue.errors import ClusterError
 from raykueue.kube.access import Access
+from raykueue.kube.connections import Connections
 
 EXEC_SECONDS = 30.0
 """Deadline of one command: the start of a process in a container of a busy node took 2 s at most."""
@@ -23,10 +22,6 @@ _PROTOCOL = "v4.channel.k8s.io"
 """Of remote commands: a message's first byte is its channel (k8s.io/apimachinery pkg/util/remotecommand@v0.34.4)."""
 _STATUS = b"\x03"
 """The channel of the Status that says how the command ended; the others are what it wrote."""
-
-
-_CLOSING_SECONDS = 1.0
-"""For a connection to be closed, once it is not needed any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +83,11 @@ class WebsocketExec:
         url = f"{self._access.server}/api/v1/namespaces/{container.namespace}/pods/{container.pod}/exec"
         query = [("container", container.name), ("stdout", "true"), ("stderr", "true")]
         query += [("command", word) for word in command]
-        access, outcome, opened = self._access, b"", list[socket.socket]()
-
-        def tracked(address: aiohttp.AddrInfoType) -> socket.socket:
-            family, kind, protocol, *_ = address
-            opened.append(socket.socket(family, kind, protocol))
-            return opened[-1]
-
-        connector = aiohttp.TCPConnector(ssl=access.ssl_context(), socket_factory=tracked)
+        access, outcome, connections = self._access, b"", Connections()
         try:
             async with (
                 asyncio.timeout(seconds),
-                aiohttp.ClientSession(connector=connector) as session,
+                aiohttp.ClientSession(connector=connections.connector(access)) as session,
                 session.ws_connect(
                     url,
                     params=query,
@@ -118,16 +106,8 @@ class WebsocketExec:
                     else:
                         output += content
         finally:
-            await _closed(opened)
+            await connections.closed()
         return outcome
-
-
-async def _closed(sockets: Sequence[socket.socket]) -> None:
-    """Waits for them: aiohttp closes a TLS connection that was upgraded or refused in the background, and the loop must
-    not end before that (docs.aiohttp.org, client_advanced, Graceful Shutdown)."""
-    deadline = time.monotonic() + _CLOSING_SECONDS
-    while any(one.fileno() != -1 for one in sockets) and time.monotonic() < deadline:
-        await asyncio.sleep(0.001)
 
 
 def _exit_code(what: str, status: Mapping[str, Any]) -> int:

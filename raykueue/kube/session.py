@@ -12,6 +12,7 @@ import aiohttp
 
 from raykueue.errors import ClusterError
 from raykueue.kube.access import Access
+from raykueue.kube.connections import Connections
 
 TIMEOUT_S = 30.0
 """Deadline of one ordinary request; a stream has its own."""
@@ -37,8 +38,9 @@ class ApiSession:
         self._server = access.server
         self._access = access
         self._server_name = access.server_name or None
+        self._connections = Connections()
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=access.ssl_context(), limit=0),
+            connector=self._connections.connector(access, limit=0),
             # Compressing and unpacking costs more CPU than loopback bandwidth saves.
             headers={"Accept-Encoding": "identity"},
             proxy=access.proxy or None,
@@ -53,6 +55,7 @@ class ApiSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._session.close()
+        await self._connections.closed()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
         """GET one object, list or discovery document."""
