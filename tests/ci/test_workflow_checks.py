@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ci.support import workflow_checks
+from ci.support.paths import BIN
 from ci.support.workflow_checks import ACTIONLINT_OBJECTS, ZIZMOR_OBJECTS, main, outcome
 
 OPEN_TO_ALL = """\
@@ -44,7 +45,7 @@ def test_a_workflow_that_is_unsafe_is_objected_to(tmp_path: Path, monkeypatch: p
     bin_folder.mkdir()
     (bin_folder / "raykueue").write_text("#!/bin/sh\necho true\n")
     (bin_folder / "raykueue").chmod(0o755)
-    (bin_folder / "zizmor").symlink_to(workflow_checks.BIN / "zizmor")
+    (bin_folder / "zizmor").symlink_to(BIN / "zizmor")
     monkeypatch.setattr(workflow_checks, "BIN", bin_folder)
     workflows = tmp_path / "repository" / ".github" / "workflows"
     workflows.mkdir(parents=True)

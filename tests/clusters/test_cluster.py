@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import queue
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from raykueue.clusters.embedded import cluster as cluster_module
+from raykueue.clusters import graph
+from raykueue.clusters.embedded import kwok
 from raykueue.clusters.embedded.bootstrap import Bootstrap
 from raykueue.clusters.embedded.cluster import EmbeddedCluster
 from raykueue.clusters.folder import ClusterFolder
@@ -57,7 +60,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     plan = Plan()
     monkeypatch.setattr(Bootstrap, "cold", lambda bootstrap, _crds: plan.steps(bootstrap, "cold"))
     monkeypatch.setattr(Bootstrap, "from_saved", lambda bootstrap, _state: plan.steps(bootstrap, "saved"))
-    monkeypatch.setattr(cluster_module.kwok, "stages", lambda _: "")
+    monkeypatch.setattr(kwok, "stages", lambda _: "")
     return plan
 
 
@@ -160,13 +163,11 @@ def test_a_failure_ends_the_waiting_of_the_others(cluster: EmbeddedCluster, fold
 def test_an_interrupt_leaves_no_process_and_no_folder(
     cluster: EmbeddedCluster, folder: ClusterFolder, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = cluster_module.graph.wait
-
-    def interrupted(*arguments: object, **options: object) -> object:
-        whole(*arguments, **options)  # type: ignore[call-overload]
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        wait(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cluster_module.graph, "wait", interrupted)
+    monkeypatch.setattr(graph, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster.start([], [PART])
     assert plan.processes

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,7 @@ def test_who_is_ended_on_purpose_is_not_told(keeping: Keeping) -> None:
     assert gone(process)
     assert keeping.status()["one"] == {"pid": process.pid, "alive": False, "code": -signal.SIGKILL}
     start(keeping, "marker", ends_with("", 0))
-    seen = []
+    seen: list[str] = []
     while not seen or not seen[-1].startswith("marker"):
         seen.append(str(told.get(timeout=10)))
     assert not any(text.startswith("one ") for text in seen)
@@ -199,11 +200,11 @@ def launch_impatient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Keeping:
     )
     whole = subprocess.Popen
 
-    def popen(argv: list[str], **about: object) -> subprocess.Popen[bytes]:
-        return whole([argv[0], "-c", program, argv[-1]], **about)  # type: ignore[call-overload,no-any-return]
+    def popen(argv: list[str], **about: Any) -> subprocess.Popen[bytes]:
+        return whole([argv[0], "-c", program, argv[-1]], **about)
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeping_module.subprocess, "Popen", popen)
+        patch.setattr(subprocess, "Popen", popen)
         return Keeping.launch(folder)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -104,11 +105,11 @@ def test_a_keeper_that_says_nothing_is_waited_for_no_longer_than_the_deadline(
     started: list[subprocess.Popen[bytes]] = []
     whole = subprocess.Popen
 
-    def popen(argv: list[str], **about: object) -> subprocess.Popen[bytes]:
-        started.append(whole(sleeper(), **about))  # type: ignore[call-overload]
+    def popen(argv: list[str], **about: Any) -> subprocess.Popen[bytes]:
+        started.append(whole(sleeper(), **about))
         return started[-1]
 
-    monkeypatch.setattr(keeping_module.subprocess, "Popen", popen)
+    monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(keeping_module, "START_SECONDS", 0.1)
     monkeypatch.setattr(keeping_module, "REQUEST_SECONDS", 0.1)
     with pytest.raises(ClusterError, match="did not start"):

@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from raykueue.clusters import pki
 from raykueue.clusters.pki import Authority, write_cluster_pki, write_secret
 
 
@@ -141,7 +140,7 @@ def test_a_secret_is_unreadable_to_others_before_it_has_any_content(
         seen.append(stat.S_IMODE(self.stat().st_mode))
         return whole(self, text)
 
-    monkeypatch.setattr(pki.Path, "write_text", write_text)
+    monkeypatch.setattr(Path, "write_text", write_text)
     write_secret(path, "new")
     write_secret(tmp_path / "fresh", "new")
     assert seen == [0o600, 0o600]

@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from raykueue.clusters.embedded import saved
 from raykueue.clusters.embedded.saved import USABLE_DAYS, SavedState
 from raykueue.errors import ClusterError
 from tests.clusters.processes import sleeper, until
@@ -87,7 +86,7 @@ def test_etcd_stands_still_while_it_is_copied_and_goes_on(
         seen[Path(source).name] = etcd.status()
         return whole(source, *about)
 
-    monkeypatch.setattr(saved.shutil, "copytree", copytree)
+    monkeypatch.setattr(shutil, "copytree", copytree)
     state.save(cluster, etcd.pid, PORTS)
     assert seen["etcd"] == psutil.STATUS_STOPPED
     assert seen["pki"] != psutil.STATUS_STOPPED

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from raykueue.clusters.protocol import ComponentSpec
 from raykueue.controllers import deployed, kueue
 from raykueue.controllers.rendered import Rendered
 from raykueue.controllers.settings import Settings
@@ -53,7 +54,7 @@ def keys(tmp_path: Path) -> kueue.WebhookKeys:
     return kueue.WebhookKeys(tmp_path / "keys")
 
 
-def container_of(spec: deployed.ComponentSpec) -> dict[str, Any]:
+def container_of(spec: ComponentSpec) -> dict[str, Any]:
     [deployment] = [one for one in spec.deployed if one["kind"] == "Deployment"]
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}, "never two at once: no leader is elected"

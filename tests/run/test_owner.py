@@ -12,7 +12,7 @@ import pytest
 
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import ClusterError, ComponentDied, InfraError, UsageError
-from raykueue.run import owner as owner_module
+from raykueue.run.live import LiveRun
 from raykueue.run.options import RunOptions
 from raykueue.run.owner import Owner
 from raykueue.run.session import Lease
@@ -64,7 +64,7 @@ class FakeRun:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
     fake = FakeRun()
-    monkeypatch.setattr(owner_module.LiveRun, "open", fake.open)
+    monkeypatch.setattr(LiveRun, "open", fake.open)
     return fake
 
 
