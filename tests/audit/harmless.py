@@ -77,11 +77,16 @@ def placed_by_labels(spot: Spot) -> Script:
         ("Node", "metadata", "labels"),
         ("Pod", "spec", "nodeSelector"),
     ):
-        script = script.rewrite(
-            lambda _, line, kind=kind: line.like(kind),
-            lambda obj, part=part, key=key: obj[part].update({key: {**obj[part].get(key, {}), **labels}}),
-        )
+        script = _with(labels, script, kind, part, key)
     return script
+
+
+def _with(labels: Json, script: Script, kind: str, part: str, key: str) -> Script:
+    """Every object of a kind has these labels as well."""
+    return script.rewrite(
+        lambda _, line: line.like(kind),
+        lambda obj: obj[part].update({key: {**obj[part].get(key, {}), **labels}}),
+    )
 
 
 def another_spelling(spot: Spot) -> Script:

@@ -40,6 +40,14 @@ def raising(error: BaseException) -> Run:
     return run
 
 
+def signalled(number: signal.Signals) -> Run:
+    def run(_: argparse.Namespace) -> int:
+        signal.raise_signal(number)
+        return EXIT_OK
+
+    return run
+
+
 def test_help_lists_every_command_and_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == EXIT_OK
     text = capsys.readouterr().out
@@ -109,7 +117,7 @@ def test_a_request_to_end_is_an_interrupt_and_only_while_a_command_runs(
 ) -> None:
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        command(lambda _: signal.raise_signal(number) or EXIT_OK)
+        command(signalled(number))
         assert cli.main(["act"]) == EXIT_INTERRUPTED
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
@@ -119,7 +127,7 @@ def test_a_request_to_end_is_an_interrupt_and_only_while_a_command_runs(
 def test_a_request_to_end_that_is_ignored_stays_ignored(command: Callable[[Run], None]) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        command(lambda _: signal.raise_signal(signal.SIGHUP) or EXIT_OK)
+        command(signalled(signal.SIGHUP))
         assert cli.main(["act"]) == EXIT_OK
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -64,9 +64,14 @@ def test_a_wait_sees_a_state_that_lasted_for_one_event_only() -> None:
     assert waiting.result() is True
 
 
+def has(count: int) -> Callable[[Feed], int | None]:
+    """What waits for so many events."""
+    return lambda feed: count if len(feed.events) == count else None
+
+
 def test_every_wait_gets_its_own_answer() -> None:
     feed = Feed(ScopeNames("s"))
-    waits = [Waiting(feed, lambda feed, n=n: n if len(feed.events) == n else None) for n in (1, 2, 3)]
+    waits = [Waiting(feed, has(count)) for count in (1, 2, 3)]
     for rev in range(3):
         feed.arrive(event("job", rev))
     assert [wait.result() for wait in waits] == [1, 2, 3]

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from raykueue.errors import ComponentDied, RecorderError, UsageError
-from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker
+from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker, Moment
 from raykueue.model.kinds import KINDS
 from raykueue.run.feed import Feed
 from raykueue.run.journals import load
@@ -23,7 +24,7 @@ def names(feed: Feed) -> list[str]:
     return [event.object["metadata"]["name"] for event in feed.events]
 
 
-def has(name: str) -> object:
+def has(name: str) -> Callable[[Feed], bool | None]:
     return lambda feed: True if name in names(feed) else None
 
 
@@ -85,13 +86,17 @@ def test_a_scope_gets_what_was_recorded_before_and_then_what_arrives_and_nothing
         assert sorted(names(feed)) == ["cq-1", "fl-1", "ns-1", "p1", "p1", "p2"]
 
 
+def put(pod: str) -> Callable[[FakeApi], int]:
+    return lambda api: api.put("Pod", pod, "ns-1")
+
+
 def test_a_scope_opened_in_the_midst_of_events_loses_none_and_gets_none_twice(tmp_path: Path) -> None:
     with recorder(tmp_path) as run, Recording(run.socket) as recording:
         done = threading.Event()
 
         def write() -> None:
             for number in range(300):
-                run.do(lambda api, number=number: api.put("Pod", f"p{number}", "ns-1"))
+                run.do(put(f"p{number}"))
             done.set()
 
         writer = threading.Thread(target=write)
@@ -154,7 +159,7 @@ def test_what_was_written_before_a_barrier_is_folded_after_it_even_if_a_stream_i
         run.do(lambda api: api.held.add("Pod"))
         rev = run.do(lambda api: api.put("Pod", "late", "ns-1"))
         run.do(lambda api: api.put("Job", "early", "ns-1"))
-        moments = []
+        moments: list[Moment] = []
         thread = threading.Thread(target=lambda: moments.append(recording.barrier()))
         thread.start()
         feed = recording.open(SCOPE)
@@ -179,7 +184,7 @@ def test_a_barrier_waits_for_a_webhook_that_is_on_its_way_back(tmp_path: Path) -
     with recorder(tmp_path) as run, Recording(run.socket) as recording:
         patches = run.api.requests["PATCH", "Workload"]
         run.do(lambda api: api.refuse.update({("PATCH", "Workload"): 500}))
-        moments = []
+        moments: list[Moment] = []
         thread = threading.Thread(target=lambda: moments.append(recording.barrier()))
         thread.start()
         eventually(lambda: run.do(lambda api: api.requests["PATCH", "Workload"]) >= patches + 2)
@@ -193,24 +198,25 @@ def test_a_kind_that_is_proven_by_a_list_is_waited_for_until_its_stream_has_what
     api = FakeApi()
     api.put("ClusterQueue", "cq-gone")
     with recorder(tmp_path, api, barrier_timeout_s=2) as run, Recording(run.socket) as recording:
-        for change in (
-            lambda api: api.put("ClusterQueue", "cq-new"),
-            lambda api: api.put("ClusterQueue", "cq-new", status={"x": 1}),
-            lambda api: api.remove("ClusterQueue", "cq-gone"),
-        ):
+
+        def check(change: Callable[[FakeApi], int]) -> None:
             run.do(lambda api: api.held.add("ClusterQueue"))
             rev = run.do(change)
-            moments = []
-            thread = threading.Thread(target=lambda moments=moments: moments.append(recording.barrier()))
+            moments: list[Moment] = []
+            thread = threading.Thread(target=lambda: moments.append(recording.barrier()))
             lists = run.api.requests["LIST", "ClusterQueue"]
             thread.start()
-            eventually(lambda lists=lists: run.api.requests["LIST", "ClusterQueue"] > lists)
+            eventually(lambda: run.api.requests["LIST", "ClusterQueue"] > lists)
             feed_has_nothing = not moments
             run.do(lambda api: api.release("ClusterQueue"))
             thread.join()
             assert feed_has_nothing
             assert moments[0].rev >= rev
             assert run.auditor.folded[-1].rev == rev
+
+        check(lambda api: api.put("ClusterQueue", "cq-new"))
+        check(lambda api: api.put("ClusterQueue", "cq-new", status={"x": 1}))
+        check(lambda api: api.remove("ClusterQueue", "cq-gone"))
 
 
 def test_an_event_that_no_list_could_show_is_never_too_late_for_the_ledger(tmp_path: Path) -> None:
@@ -248,9 +254,14 @@ def test_a_start_fails_if_the_sentinel_of_a_kind_that_judging_needs_is_refused(t
 
 
 def test_a_lost_watch_with_a_gap_is_in_the_journal_of_every_scope(tmp_path: Path) -> None:
+    def lose(api: FakeApi) -> None:
+        api.put("Pod", "x", "ns-2")
+        api.compact("Pod")
+        api.expire_watches("Pod")
+
     with recorder(tmp_path) as run, Recording(run.socket) as recording:
         recording.open(SCOPE)
-        run.do(lambda api: [api.put("Pod", "x", "ns-2"), api.compact("Pod"), api.expire_watches("Pod")])
+        run.do(lose)
         eventually(lambda: recording.stats()["gaps"])
         recording.slice("one", tmp_path / "one.jsonl.gz")
         assert [one.kind for one in load(tmp_path / "one.jsonl.gz") if isinstance(one, Gap)] == ["Pod"]

@@ -6,7 +6,8 @@ import gzip
 import json
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,16 @@ from raykueue.run.recording import Recording
 from raykueue.run.replaying import Saved, agrees, differences, judge_again, read
 from tests.audit.journals import NAMESPACE, PAIR, Journal
 from tests.kube.fake_api import FakeApi
-from tests.run.fake_recorder import recorder
+from tests.run.fake_recorder import Harness, recorder
 
-QUICK = {"settle": 0.05, "ahead": 0.02, "persist": 0.05, "restart": 0.02, "delete": 0.1, "workload": 0.05}
+QUICK: dict[str, Any] = {
+    "settle": 0.05,
+    "ahead": 0.02,
+    "persist": 0.05,
+    "restart": 0.02,
+    "delete": 0.1,
+    "workload": 0.05,
+}
 HELD = ("Pod", "Workload", "RayJob", "ClusterQueue", "Node")
 
 
@@ -94,11 +102,11 @@ def test_a_replay_says_what_was_judged_live_whatever_else_went_on(tmp_path: Path
         while any(order.values()):
             scope = dice.choice([scope for scope, left in order.items() if left])
             event = order[scope].pop(0)
-            run.do(lambda api, scope=scope, event=event: traffic[scope].write(api, event))
-            disturb(dice, run.do, recording)
+            run.do(partial(traffic[scope].write, event=event))
+            disturb(dice, run, recording)
             threading.Event().wait(dice.random() * 0.01)  # windows must have a length
         for kind in HELD:
-            run.do(lambda api, kind=kind: api.release(kind))
+            run.do(release(kind))
         for scope in traffic:
             judged = recording.judge(scope, deadline_s=0.5)
             assert judged.problems == ()
@@ -107,21 +115,31 @@ def test_a_replay_says_what_was_judged_live_whatever_else_went_on(tmp_path: Path
             assert agrees(judged.findings, tmp_path / f"{scope}.jsonl.gz") == []
 
 
-def disturb(dice: random.Random, do: Any, recording: Recording) -> None:
+def release(kind: str) -> Callable[[FakeApi], None]:
+    return lambda api: api.release(kind)
+
+
+def short_lived(api: FakeApi) -> None:
+    api.put("Node", "n", spec={})
+    api.put("Node", "n", status={})
+    api.remove("Node", "n")
+
+
+def disturb(dice: random.Random, run: Harness, recording: Recording) -> None:
     """Streams that lag behind each other, barriers in between, objects too short-lived for a list, a restart."""
     match dice.randrange(8):
         case 0:
             kind = dice.choice(HELD)
-            do(lambda api: api.held.add(kind))
+            run.do(lambda api: api.held.add(kind))
         case 1:
             for kind in HELD:
-                do(lambda api, kind=kind: api.release(kind))
+                run.do(release(kind))
         case 2:
             for kind in HELD[:-1]:
-                do(lambda api, kind=kind: api.release(kind))
+                run.do(release(kind))
             recording.barrier()
         case 3:
-            do(lambda api: (api.put("Node", "n", spec={}), api.put("Node", "n", status={}), api.remove("Node", "n")))
+            run.do(short_lived)
         case 4:
             recording.mark(dice.choice(("kueue-down", "kueue-up", "kuberay-down", "kuberay-up")))
 
