@@ -19,7 +19,7 @@ def setup(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / "raykueue-setup")
     monkeypatch.setattr(sys, "argv", ["ci/setup"])
-    module.commands = []
+    monkeypatch.setattr(module, "commands", [], raising=False)
 
     def run(command: list[str], hint: str) -> None:
         assert hint

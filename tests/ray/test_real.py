@@ -52,7 +52,7 @@ class Cluster:
         self.done.append((method, path))
         return {"stopped": self.details["status"] == "RUNNING"}
 
-    def __call__(self, container: Container, command: Sequence[str], _seconds: float = 0.0) -> Ran:
+    def __call__(self, container: Container, command: Sequence[str], seconds: float = 0.0) -> Ran:  # noqa: ARG002 - as Exec names it
         self.done.append((container, list(command)))
         codes = [code for start, code in self.exit_codes.items() if " ".join(command).startswith(start)]
         return Ran(codes[0] if codes else 0, "its last words")

@@ -125,7 +125,7 @@ def test_an_end_counts_even_if_the_rayjob_is_gone_before_we_look() -> None:
     assert job.end(Outcome.SUCCEEDED).status == Status("Complete", "SUCCEEDED")
 
 
-def test_a_sidecar_fails_only_once_kuberay_has_read_it() -> None:
+def test_a_sidecar_fails_only_once_kuberay_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
     feed, _, job = running()
     read: list[bool] = []
     job.manifest = {**job.manifest, "spec": {"submissionMode": Mode.SIDECAR.value}}
@@ -135,7 +135,7 @@ def test_a_sidecar_fails_only_once_kuberay_has_read_it() -> None:
         assert after_read is not None
         after_read()
 
-    job._ray.finish = finish  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(job._ray, "finish", finish)
     with Later(feed, lambda: feed.job("Running", "FAILED"), lambda: ends(feed, "Failed", "FAILED", "AppFailed")):
         job.end(Outcome.FAILED)
     assert read == [True]
@@ -195,8 +195,8 @@ def test_pods_are_placed_when_the_last_has_a_node() -> None:
     feed, _, job = running()
     feed.write("RayJob", "job", spec={"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 1}]}})
     assert job.placed(within=0) is None
-    head = {"metadata": {"labels": {"ray.io/node-type": "head"}}}
-    worker = {"metadata": {"labels": {"ray.io/node-type": "worker"}}}
+    head: dict[str, Any] = {"metadata": {"labels": {"ray.io/node-type": "head"}}}
+    worker: dict[str, Any] = {"metadata": {"labels": {"ray.io/node-type": "worker"}}}
     feed.write("Pod", "head", "RayCluster cluster", spec={"nodeName": "node"}, **head)
     assert job.placed(within=0) is None, "the worker is not there yet"
     feed.write("Pod", "head", spec={})

@@ -155,7 +155,11 @@ def test_pods_are_counted_by_podset_and_only_those_that_live() -> None:
         ("named", "Job submitter", "Running", {"kueue.x-k8s.io/podset": "submitter"}),
     ):
         container = {"name": "c", "resources": {"requests": {"cpu": "500m"}}}
-        about = {"metadata": {"labels": labels}, "spec": {"containers": [container]}, "status": {"phase": phase}}
+        about: dict[str, Any] = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [container]},
+            "status": {"phase": phase},
+        }
         feed.write("Pod", name, owner, **about)
     job = job_in(feed)
     assert job.pods == {"head": {"cpu": "500m"}, "workers": {"cpu": 1}, "submitter": {"cpu": 1}}
@@ -215,7 +219,7 @@ def test_a_failed_job_that_was_wanted_to_fail_is_no_failure() -> None:
     assert job_in(feed).until(Gone)
 
 
-def test_an_end_that_is_to_be_read_first_is_told_so_once_kuberay_says_it() -> None:
+def test_an_end_that_is_to_be_read_first_is_told_so_once_kuberay_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     feed, done = FakeFeed(), list[str]()
     feed.job("Running", "RUNNING")
     job = job_in(feed)
@@ -225,17 +229,17 @@ def test_an_end_that_is_to_be_read_first_is_told_so_once_kuberay_says_it() -> No
         after_read()
         done.append(job.job_status)
 
-    job._ray.finish = finish  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(job._ray, "finish", finish)
     with Later(feed, lambda: feed.job("Running", "FAILED")):
         job.finish(1, after_read=True)
     assert done == ["FAILED"]
 
 
-def test_an_end_that_is_never_read_fails() -> None:
+def test_an_end_that_is_never_read_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = FakeFeed()
     feed.job("Running", "RUNNING")
     job = job_in(feed, state=0.01)
-    job._ray.finish = lambda *_, after_read: after_read()  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(job._ray, "finish", lambda *_, after_read: after_read())
     with pytest.raises(
         WaitFailed, match=r"wanted KubeRay to say within 0\.01 s that its Ray job is over; it .*RUNNING"
     ):
@@ -292,8 +296,8 @@ def test_a_command_runs_in_the_heads_first_container() -> None:
     with_head(feed)
     job = job_in(feed)
 
-    def run(where: Container, command: Sequence[str], _seconds: float = 0.0) -> Ran:
-        ran.append((where, command))
+    def run(container: Container, command: Sequence[str], seconds: float = 0.0) -> Ran:
+        ran.append((container, command))
         return Ran(1, "no cluster")
 
     job._run = run
@@ -311,8 +315,10 @@ def test_no_command_runs_where_containers_are_simulated_or_there_is_no_head() ->
         job.run_in_head("true")
 
 
-def test_the_state_of_the_ray_job_is_rays_own_word() -> None:
+@pytest.mark.parametrize(("word", "told"), [("RUNNING", "RUNNING"), (None, "")])
+def test_the_state_of_the_ray_job_is_rays_own_word(
+    word: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = job_in(FakeFeed())
-    for word, told in (("RUNNING", "RUNNING"), (None, "")):
-        job._ray.state = lambda *_, word=word: {"status": word}  # type: ignore[method-assign, assignment, misc]
-        assert job.ray_state == told
+    monkeypatch.setattr(job._ray, "state", lambda *_: {"status": word})
+    assert job.ray_state == told
