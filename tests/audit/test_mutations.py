@@ -93,7 +93,7 @@ def test_a_recorded_run_has_only_what_the_pair_is_allowed(name: str) -> None:
 
 
 @given(plans)
-def test_a_generated_run_has_only_what_the_pair_is_allowed(planned: list) -> None:  # type: ignore[type-arg]
+def test_a_generated_run_has_only_what_the_pair_is_allowed(planned: list[Plan]) -> None:
     findings, problems = verdict(Script.of(life(planned)))
     assert (told(findings), problems) == ([], [])
 

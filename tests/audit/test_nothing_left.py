@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from raykueue.audit.rules.nothing_left import NothingLeft
@@ -9,7 +11,7 @@ from raykueue.model.findings import Finding
 from tests.audit.journals import EPOCH, NAMESPACE, Job, Journal, Json
 
 SCOPE = Scope(frozenset({NAMESPACE}), frozenset({"cq"}))
-FT = {"rayClusterSpec": {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}}
+FT: dict[str, Any] = {"rayClusterSpec": {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}}
 
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
@@ -17,9 +19,9 @@ def j(request: pytest.FixtureRequest) -> Journal:
     return Journal(request.param, about=("nothing-left",))
 
 
-def running(j: Journal, name: str = "a", **settings: object) -> Job:
+def running(j: Journal, name: str = "a", **settings: Any) -> Job:
     """Admitted, with a cluster, and no pod so far."""
-    a = j.at(-20).job(name, j.queue(cpu=30), **settings)  # type: ignore[arg-type]
+    a = j.at(-20).job(name, j.queue(cpu=30), **settings)
     a.workload.admit()
     a.suspend(False)
     a.start_cluster()
@@ -184,7 +186,7 @@ def test_it_is_silent_up_to_its_bound_and_fires_above_it(j: Journal, but: str, c
     ("settings", "grace", "bound"), [({}, 0, 10.0), ({}, 90, 100.0), (FT, 0, 340.0), (FT, 30, 370.0)]
 )
 def test_the_bound_grows_with_grace_and_fault_tolerance(
-    j: Journal, settings: dict[str, object], grace: int, bound: float
+    j: Journal, settings: dict[str, Any], grace: int, bound: float
 ) -> None:
     a = running(j, **settings)
     pod = a.pod("head", grace=grace)

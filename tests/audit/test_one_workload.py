@@ -294,8 +294,7 @@ def test_a_job_with_too_many_pod_sets_cannot_have_a_workload(kueue: str, groups:
 
 
 def test_without_a_submitter_there_is_room_for_one_more_group(j: Journal) -> None:
-    cluster = {"workerGroupSpecs": [{}] * 17}
-    j.at(0).job("a", j.queue(), rayClusterSpec=cluster, submissionMode="HTTPMode")
+    j.at(0).job("a", j.queue(), rayClusterSpec={"workerGroupSpecs": [{}] * 17}, submissionMode="HTTPMode")
     assert only(j.findings(until=60)).cause == "no-workload"
 
 

@@ -288,7 +288,7 @@ def test_clean_up_pods_elastic_jobs_and_jobs_that_kueue_skips_are_not_judged(j: 
         ("b", {"annotations": {"kueue.x-k8s.io/elastic-job": "true"}}),
         ("c", {"managedBy": "kueue.x-k8s.io/multikueue"}),
     ):
-        b = j.job(name, a.queue, **settings)  # type: ignore[arg-type]
+        b = j.job(name, a.queue, **settings)
         b.workload.admit(flavor="spot")
         b.suspend(False)
         b.pod("head")

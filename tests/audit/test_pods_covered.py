@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from raykueue.model.findings import Finding
@@ -26,8 +28,8 @@ def only(findings: list[Finding]) -> Finding:
     return findings[0]
 
 
-def started(j: Journal, queue: Queue | None = None, **settings: object) -> Job:
-    a = j.at(-2).job("a", queue or j.queue(cpu=30), **settings)  # type: ignore[arg-type]
+def started(j: Journal, queue: Queue | None = None, **settings: Any) -> Job:
+    a = j.at(-2).job("a", queue or j.queue(cpu=30), **settings)
     a.workload.admit()
     a.suspend(False)
     return a

@@ -75,7 +75,7 @@ class Run:
 
 
 def cost(job: Job) -> float:
-    return sum(job.pods[p]["cpu"] * count for p, count in job.counts.items())
+    return float(sum(job.pods[p]["cpu"] * count for p, count in job.counts.items()))
 
 
 scripts = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=25)

@@ -13,8 +13,7 @@ from tests.kube.fake_api import FakeApi
 
 
 def pods(ready: bool = True, restarts: int = 0, uid: str = "u", **last: Any) -> dict[str, Any]:
-    container = {"restartCount": restarts, **({"lastState": {"terminated": last}} if last else {})}
-    one = pod(ready, **container)
+    one = pod(ready, restartCount=restarts, lastState={"terminated": last} if last else {})
     one["metadata"] |= {"name": "one", "uid": uid}
     return {"one": one}
 
@@ -81,8 +80,8 @@ def test_who_watches_is_told_from_a_thread_that_then_ends_and_can_still_be_stopp
         deaths.start(on_death)
         while not api.watching("Pod"):
             await asyncio.sleep(0.01)
-        ended = {"restartCount": 1, "lastState": {"terminated": {"reason": "Error", "exitCode": 1}}}
-        api.put("Pod", "one", "system", **pod(**ended))
+        ended = pod(restartCount=1, lastState={"terminated": {"reason": "Error", "exitCode": 1}})
+        api.put("Pod", "one", "system", **ended)
         assert await asyncio.to_thread(heard.wait, 10)
         assert told[0].startswith("kueue of cluster dev died: manager ended (Error, exit code 1)")
         for thread in watching():  # nothing is left to watch

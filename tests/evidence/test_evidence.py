@@ -41,8 +41,16 @@ def test_the_evidence_of_an_issue_shows_exactly_its_finding(issue: KnownIssue) -
     header, findings = found(FOLDER / issue.evidence)
     assert of_pair(issue, header.pair)
     # What a pair does in ordinary operation, and other issues of the same test, may be in there as well; nothing else.
-    circumstances = {"test": issue.tests[0], "pair": header.pair, "thresholds": Thresholds()}
-    judgement = judge(findings, [], known_issues(), allowances(), **circumstances, names={"g": 0.0, "ttl": 0.0})
+    judgement = judge(
+        findings,
+        [],
+        known_issues(),
+        allowances(),
+        test=issue.tests[0],
+        pair=header.pair,
+        thresholds=Thresholds(),
+        names={"g": 0.0, "ttl": 0.0},
+    )
     assert judgement.text() == ""
     assert [one.what for one in judgement.explained if one.by == "known"].count(issue.id) == 1
 

@@ -208,9 +208,11 @@ class Tls:
         self.context.load_verify_locations(folder / "ca.crt")
         self.context.verify_mode = ssl.CERT_REQUIRED
 
-    def access(self, port: int, **about: str) -> Access:
-        files = {"ca_file": "ca.crt", "cert_file": "admin.crt", "key_file": "admin.key"} | about
-        return Access(f"https://127.0.0.1:{port}", **{name: str(self.folder / file) for name, file in files.items()})
+    def access(
+        self, port: int, ca_file: str = "ca.crt", cert_file: str = "admin.crt", key_file: str = "admin.key"
+    ) -> Access:
+        ca, cert, key = (str(self.folder / file) for file in (ca_file, cert_file, key_file))
+        return Access(f"https://127.0.0.1:{port}", ca, cert, key)
 
 
 @pytest.fixture(scope="module")

@@ -203,6 +203,7 @@ def test_after_a_410_a_gap_is_written_and_what_changed_is_listed(as_event: bool)
                 api.break_watches("Pod")
             await seen.reaches(last)
             gap = seen.records[4]
+            assert isinstance(gap, Gap)
             assert gap == Gap("Pod", before, last, gap.arrived, gap.reason)
             assert "1 objects vanished" in gap.reason
             assert seen.told()[4:] == [

@@ -94,8 +94,9 @@ def test_ctrl_c_ends_what_runs_with_its_report_and_begins_nothing_more(tmp_path:
     assert done.interrupted
     found = by_pair(outcomes(done))
     assert [found[pair].code for pair in PAIRS] == [EXIT_OK, EXIT_INTERRUPTED, EXIT_INFRA]
-    assert found[MIXED].report is not None
-    assert found[MIXED].report.run.interrupted
+    report = found[MIXED].report
+    assert report is not None
+    assert report.run.interrupted
     assert found[OLD].reason == "it has not run"
     assert exit_code(found.values(), interrupted=done.interrupted) == EXIT_INTERRUPTED
     assert MatrixFile.load(tmp_path) == replace(done, folder=tmp_path.resolve())

@@ -21,7 +21,9 @@ from raykueue.toolchain.recipe import PROGRAMS
 VERSIONS = load_versions()
 PAIR = VERSIONS.default
 PODS = {"maxItems": 18, "items": {"description": "a pod set"}}
-STRATEGY = {"deletionRules": {"items": {"properties": {"condition": {"properties": {"jobDeploymentStatus": {}}}}}}}
+STRATEGY: dict[str, Any] = {
+    "deletionRules": {"items": {"properties": {"condition": {"properties": {"jobDeploymentStatus": {}}}}}}
+}
 RAYJOB = {
     "spec": {"properties": {"deletionStrategy": {"properties": STRATEGY}, "preRunningDeadlineSeconds": {}}},
     "status": {"properties": {"rayJobInfo": {}}},

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker
+from raykueue.model.events import Barrier, Event, Gap, Header, Listed, Marker, Record
 from raykueue.model.journal import JournalError
 from raykueue.run.journals import load, save
 
-RECORDS = [
+RECORDS: list[Record] = [
     Header(1, pair={"kueue": "0.19.2"}),
     Event("Pod", "ADDED", 5, 10, {"metadata": {"name": "ü"}}, listed=True),
     Listed("Pod", 6, 11),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -103,4 +103,4 @@ def test_nobody_refusing_in_time_is_told_with_what_the_job_is() -> None:
     feed = FakeFeed()
     feed.job("Initializing")
     with pytest.raises(WaitFailed, match=r'within 0\.05 s, but nobody did; it is jobDeploymentStatus "Initializing"'):
-        refusal(lambda _: cast("Job", job_in(feed)), {}, SOON)
+        refusal(lambda _: job_in(feed), {}, SOON)

@@ -102,10 +102,10 @@ def trial(cluster: FakeCluster) -> Trial:
 def test_everything_of_a_manifest_is_made_under_the_scopes_names_after_the_scope_is_open(
     trial: Trial, cluster: FakeCluster
 ) -> None:
-    assert not trial.opened
+    before = trial.opened
     queue = trial.queue("queue.yaml")
     scope = trial.names.scope
-    assert trial.opened
+    assert (before, trial.opened) == (False, True)
     assert cluster.created[0] == f"/api/v1/namespaces/raykueue-{scope}"
     assert cluster.bodies[cluster.created[0]]["metadata"]["labels"] == {SCOPE_LABEL: scope}
     assert (queue.name, queue.local, queue.namespace) == (f"cluster-queue-{scope}", "user-queue", f"raykueue-{scope}")

@@ -14,7 +14,7 @@ class Clock:
 
 def told(seconds: int, estimate: float, after: float = 0) -> list[str]:
     """The lines about one step of that many seconds, ticking twice a second."""
-    clock, lines = Clock(), []
+    clock, lines = Clock(), list[str]()
     progress = Progress(lines.append, clock)
     with progress.step("building kueue 0.19.2", 3, 7, estimate, after):
         for _ in range(seconds * 2):
@@ -48,7 +48,7 @@ def test_a_step_beyond_its_estimate_promises_nothing_about_itself() -> None:
 
 
 def test_a_failed_step_is_not_called_done() -> None:
-    clock, lines = Clock(), []
+    clock, lines = Clock(), list[str]()
     progress = Progress(lines.append, clock)
 
     def fail() -> None:

@@ -50,7 +50,7 @@ def test_other_facts_are_another_artifact(store: Store, facts: Mapping[str, Any]
 
 
 def test_the_order_of_facts_does_not_matter() -> None:
-    turned = Artifact("bin", "thing-1.0.0", dict(reversed(THING.facts.items())), file="thing")
+    turned = Artifact("bin", "thing-1.0.0", dict(reversed(list(THING.facts.items()))), file="thing")
     assert turned.key == THING.key
 
 
