@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from hypothesis import strategies as st
 
 from raykueue.model.events import Header, Record
 from tests.audit.journals import EPOCH, NAMESPACE, PAIR, Job, Journal, Pod
 
+Ending: TypeAlias = Literal["succeeds", "is evicted first", "is deleted"]
 CPU = 100
 LABELS = {"pool": "batch"}
 
@@ -25,7 +26,7 @@ class Plan:
     start: float
     runs: float
     workers: int
-    ending: Literal["succeeds", "is evicted first", "is deleted"]
+    ending: Ending
 
 
 plans = st.lists(

@@ -26,7 +26,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
         def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             subparsers.add_parser("act").set_defaults(run=run)
 
-        module.add_parser = add_parser  # type: ignore[attr-defined]
+        monkeypatch.setattr(module, "add_parser", add_parser, raising=False)
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setattr(cli, "GROUPS", (cli._Group(module.__name__, {"act": "do something"}),))
 

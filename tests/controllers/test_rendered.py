@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,8 @@ from raykueue.errors import ToolchainError
 from tests.controllers.shipped import kueue, obj
 
 
-def named(manifests: object) -> list[str]:
-    return [f"{one['kind']} {one['metadata']['name']}" for one in manifests]  # type: ignore[attr-defined]
+def named(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [f"{one['kind']} {one['metadata']['name']}" for one in manifests]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 
 from raykueue.kube.discovery import served_versions
 from raykueue.kube.session import ApiSession
-from raykueue.model.kinds import BY_NAME, KINDS
+from raykueue.model.kinds import BY_NAME, KINDS, Kind
 from tests.kube.fake_api import FakeApi
 
 
@@ -26,11 +26,10 @@ def test_a_kind_that_is_not_served_is_left_out() -> None:
 
 
 def test_an_older_version_is_taken_where_the_newest_does_not_serve_the_kind() -> None:
-    api = FakeApi()
-    original = api._of
-    api._of = lambda version: [  # type: ignore[method-assign]
-        kind for kind in original(version) if (version, kind.name) != ("kueue.x-k8s.io/v1beta2", "Cohort")
-    ]
-    found = versions(api)
+    class HasAnOlderCohort(FakeApi):
+        def _of(self, version: str) -> list[Kind]:
+            return [one for one in super()._of(version) if (version, one.name) != ("kueue.x-k8s.io/v1beta2", "Cohort")]
+
+    found = versions(HasAnOlderCohort())
     assert found["Cohort"] == "kueue.x-k8s.io/v1beta1"
     assert found["Workload"] == "kueue.x-k8s.io/v1beta2"

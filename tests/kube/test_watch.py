@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from raykueue.kube import watch
 from raykueue.kube.session import ApiRefused, ApiSession
@@ -126,23 +127,21 @@ def test_a_list_in_pages_is_one_list_at_one_revision() -> None:
 
 
 def test_a_page_that_expired_starts_the_list_again() -> None:
-    async def body() -> None:
-        api = FakeApi(page=1)
-        for number in range(3):
-            api.put("Pod", f"p{number}", "ns")
+    class CompactsOnce(FakeApi):
         compacted = False
-        original = api._list
 
-        def compacts_once(request: Any, kind: str) -> Any:
-            nonlocal compacted
-            answer = original(request, kind)
-            if not compacted:
-                compacted = True
-                api.put("Pod", "late", "ns")
-                api.compact("Pod")
+        def _list(self, request: web.Request, kind: str) -> web.StreamResponse:
+            answer = super()._list(request, kind)
+            if not self.compacted:
+                self.compacted = True
+                self.put("Pod", "late", "ns")
+                self.compact("Pod")
             return answer
 
-        api._list = compacts_once  # type: ignore[method-assign]
+    async def body() -> None:
+        api = CompactsOnce(page=1)
+        for number in range(3):
+            api.put("Pod", f"p{number}", "ns")
         async with watched(api) as seen:
             assert [name for _, name, _ in seen.told()[:-1]] == ["p0", "p1", "p2", "late"]
 

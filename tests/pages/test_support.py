@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,15 @@ VERSIONS = load_versions()
 OLD = VERSIONS.pair(kueue="0.10.1", kuberay="1.3.2")
 
 
-def last(**changes: object) -> Last:
-    values = {"date": "2026-11-30", "profile": "core", "backend": "embedded", "exit_code": 0, "counts": {"pass": 80}}
-    return Last(**{**values, **changes})  # type: ignore[arg-type]
+def last(**changes: Any) -> Last:
+    values: dict[str, Any] = {
+        "date": "2026-11-30",
+        "profile": "core",
+        "backend": "embedded",
+        "exit_code": 0,
+        "counts": {"pass": 80},
+    }
+    return Last(**{**values, **changes})
 
 
 def cell(results: dict[str, Last]) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from typing import Any
 
 from raykueue.audit.bounds import Bounds
 from raykueue.audit.explanations import KnownIssue
@@ -15,8 +16,8 @@ NOW = datetime.datetime(2026, 11, 5, 12, tzinfo=datetime.UTC)
 TESTS = ("suites/test_x.py::test_a", "suites/test_x.py::test_b")
 
 
-def issue(**changes: object) -> KnownIssue:
-    values: dict[str, object] = {
+def issue(**changes: Any) -> KnownIssue:
+    values: dict[str, Any] = {
         "id": "kr-1",
         "link": "https://example.org/kr-1",
         "rule": "no-survivors",
@@ -26,7 +27,7 @@ def issue(**changes: object) -> KnownIssue:
         "bounds": Bounds.read({"at_most_seconds": 60}, ()),
         "review": datetime.date(2026, 12, 31),
     }
-    return KnownIssue(**{**values, **changes})  # type: ignore[arg-type]
+    return KnownIssue(**{**values, **changes})
 
 
 def shows(test: str, verdict: Verdict = Verdict.KNOWN) -> Record:

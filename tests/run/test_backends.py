@@ -141,22 +141,27 @@ def proven(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(live_module, name, lambda *_: None)
 
 
+RECORDING: Any = SimpleNamespace(mark=lambda *_, **__: None)
+
+
 def live(cluster: FakeCluster, *, stays: bool) -> LiveCluster:
-    return LiveCluster(cluster, FakeAssembly(), stays=stays)  # type: ignore[arg-type]
+    faked: Any = cluster
+    assembly: Any = FakeAssembly()
+    return LiveCluster(faked, assembly, stays=stays)
 
 
 def test_a_cluster_that_stays_gets_its_default_settings_back(proven: None) -> None:
-    cluster, recording = FakeCluster(), SimpleNamespace(mark=lambda *_, **__: None)
+    cluster = FakeCluster()
     one = live(cluster, stays=True)
-    one.change(GATED, recording)  # type: ignore[arg-type]
+    one.change(GATED, RECORDING)
     one.end()
     assert cluster.done == ["replace kueue", "replace kueue", "close"]
 
 
 def test_a_cluster_that_goes_is_only_stopped(proven: None) -> None:
-    cluster, recording = FakeCluster(), SimpleNamespace(mark=lambda *_, **__: None)
+    cluster = FakeCluster()
     one = live(cluster, stays=False)
-    one.change(GATED, recording)  # type: ignore[arg-type]
+    one.change(GATED, RECORDING)
     one.end()
     assert cluster.done == ["replace kueue", "stop"]
 
@@ -180,9 +185,10 @@ class FakeBackend:
 def test_a_start_that_fails_leaves_its_logs_and_nothing_else(proven: None, tmp_path: Path) -> None:
     cluster = FakeCluster()
     cluster.fails = "no nodes today"
-    versions, folder, backend = load_versions(), ClusterFolder.named("dev"), FakeBackend(cluster)
+    versions, folder = load_versions(), ClusterFolder.named("dev")
+    backend: Any = FakeBackend(cluster)
     with pytest.raises(ClusterError, match="no nodes today"):
-        bring_up(folder, versions.default, versions, lambda _: None, backend, tmp_path / "logs")  # type: ignore[arg-type]
+        bring_up(folder, versions.default, versions, lambda _: None, backend, tmp_path / "logs")
     assert cluster.done == ["start", "export", "stop"]
 
 

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -326,7 +326,7 @@ class InPods:
         return None
 
     def containers(self) -> dict[str, list[Container]]:
-        return dict(pinned_in_pods().containers)  # type: ignore[arg-type]
+        return {name: list(each) for name, each in pinned_in_pods().containers.items()}
 
     def kubelets(self) -> dict[str, str]:
         return {"worker": "v1.34.4"}
@@ -336,8 +336,7 @@ class InPods:
 
 
 def test_a_cluster_without_processes_of_its_own_is_asked_what_runs_in_it() -> None:
-    api: Api = Server()  # type: ignore[assignment]
-    detected = detect(api, InPods(), ("kueue", "kuberay"))
+    detected = detect(cast("Api", Server()), InPods(), ("kueue", "kuberay"))
     assert (detected.kubernetes, detected.programs) == ("v1.34.4", None)
     assert detected.features == {"kuberay": {"A": True, "B": False}}
     assert detected.kubelets == {"worker": "v1.34.4"}

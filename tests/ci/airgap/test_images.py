@@ -25,12 +25,18 @@ def layer(name: str, source: Path, identity: str = "1", mode: int = 0o755) -> Pa
     return file_layer(name, {"/usr/local/bin/program": File(source, identity, mode)})
 
 
+def content(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    assert file is not None, f"{name} is no file"
+    return file.read()
+
+
 def test_a_layer_of_files_holds_them_as_root_sees_them(shop: Workshop, source: Path) -> None:
     part = layer("one", source)
     shop.make([part])
     with tarfile.open(shop.path(part) / layers.TAR) as archive:
         entries = {entry.name: entry for entry in archive.getmembers()}
-        assert archive.extractfile("usr/local/bin/program").read() == b"a program"  # type: ignore[union-attr]
+        assert content(archive, "usr/local/bin/program") == b"a program"
     assert set(entries) == {"tmp", "usr/local/bin/program"}
     program = entries["usr/local/bin/program"]
     assert (program.mode, program.uid, program.mtime) == (0o755, 0, 0)
@@ -63,7 +69,7 @@ def test_an_archive_holds_images_with_shared_layers_once(shop: Workshop, source:
     out.seek(0)
     with tarfile.open(fileobj=out) as archive:
         names = archive.getnames()
-        read = {name: archive.extractfile(name).read() for name in names}  # type: ignore[union-attr]
+        read = {name: content(archive, name) for name in names}
     manifest = json.loads(read["manifest.json"])
     assert [entry["RepoTags"] for entry in manifest] == [["example/one:1"], ["example/two:1"]]
     assert len(names) == len(set(names)) == 5  # two layers, two configurations, one manifest

@@ -47,6 +47,6 @@ class PytestKindsCluster:
 def extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As if pytest-kind were installed."""
     module = ModuleType("pytest_kind")
-    module.KindCluster = PytestKindsCluster  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "KindCluster", PytestKindsCluster, raising=False)
     monkeypatch.setitem(sys.modules, "pytest_kind", module)
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,8 @@ def test_what_docker_says_of_itself(tools: Tools, docker: Docker) -> None:
     ],
     ids=["fails", "answers for itself", "says nothing"],
 )
-def test_a_docker_that_is_stopped_is_told_in_one_line(tools: Tools, docker: Docker, answer: dict[str, object]) -> None:
-    tools.answer("info", **answer)  # type: ignore[arg-type]
+def test_a_docker_that_is_stopped_is_told_in_one_line(tools: Tools, docker: Docker, answer: dict[str, Any]) -> None:
+    tools.answer("info", **answer)
     with pytest.raises(ClusterError) as told:
         docker.info()
     text = str(told.value)

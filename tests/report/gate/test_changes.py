@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ def passed(*more: str) -> list[Record]:
     return [a_record(test) for test in (*IDS, VARYING, *more)]
 
 
-def before(base: Path, *records: Record, **facts: object) -> Path:
-    return write(base / "before", list(records) or None, started=EARLIER, **facts)  # type: ignore[arg-type]
+def before(base: Path, *records: Record, **facts: Any) -> Path:
+    return write(base / "before", list(records) or None, started=EARLIER, **facts)
 
 
 def told(now: list[Record], then: list[Record], base: Path) -> list[tuple[str, str]]:
