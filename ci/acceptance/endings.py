@@ -81,7 +81,7 @@ def ctrl_c_and_sigterm_end_an_up_and_leave_nothing(ground: Ground) -> str:
     for number in (signal.SIGINT, signal.SIGTERM):
         for name in moments:
             up = ground.start("raykueue", "up")
-            up.until(lambda name=name: (ground.state / "clusters" / "default" / name).exists(), name)  # type: ignore[misc]
+            up.until((ground.state / "clusters" / "default" / name).exists, name)
             pressed = time.monotonic()
             up.send(number)
             ground.finish(up, INTERRUPTED, "interrupted", AT_ONCE)

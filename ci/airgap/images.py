@@ -49,7 +49,7 @@ def write_archive(shop: Workshop, images: Iterable[Image], out: Output) -> None:
     """Writes one archive with all of these images; layers that they share are in it once."""
     manifest = []
     written = set()
-    with tarfile.open(fileobj=out, mode="w|") as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=out, mode="w|") as archive:  # type: ignore[call-overload] # it only writes
         for image in images:
             digests = _digests(shop, image)
             config = configuration(image, digests)

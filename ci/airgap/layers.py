@@ -132,7 +132,7 @@ def write_tree(root: Path, out: Output, tick: Callable[[], None] = lambda: None)
     An overlay says "deleted" by a character device 0/0 and "all new" by an attribute of a folder; an image says it by
     files named `.wh.NAME` and `.wh..wh..opq` (github.com/opencontainers/image-spec, layer.md).
     """
-    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload] # it only writes
         for folder, folders, files in os.walk(root):
             folders.sort()
             tick()

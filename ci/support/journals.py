@@ -12,14 +12,14 @@ from typing import Any
 from raykueue.model.events import Event, Record
 from raykueue.model.journal import encode
 from tests.audit.journals import NAMESPACE
-from tests.audit.lives import Plan, life
+from tests.audit.lives import Ending, Plan, life
 
 PER_SECOND = 20
 """Jobs that come: as fast as an embedded cluster can take them."""
 PORTION = 250
 """Jobs that share a namespace and a ClusterQueue; the next ones come after they are gone."""
 WORKERS = 2
-ENDINGS = ("succeeds", "succeeds", "is deleted")
+ENDINGS: tuple[Ending, ...] = ("succeeds", "succeeds", "is deleted")
 _BYTES = {"Pod": 4800, "RayJob": 3000, "RayCluster": 3000, "Workload": 2400, "Job": 3000, "ClusterQueue": 1450}
 """What an event of the kind has in a real journal, on average."""
 _LASTING = ("LocalQueue", "ClusterQueue", "ResourceFlavor", "Node")
@@ -46,14 +46,15 @@ def busy(jobs: int) -> Iterator[str]:
 @functools.cache
 def _portion(jobs: int) -> list[Record]:
     plans = [
-        Plan(start=number / PER_SECOND, runs=3.0, workers=WORKERS, ending=ENDINGS[number % len(ENDINGS)])  # type: ignore[arg-type]
+        Plan(start=number / PER_SECOND, runs=3.0, workers=WORKERS, ending=ENDINGS[number % len(ENDINGS)])
         for number in range(jobs)
     ]
     records = life(plans, cpu=100_000)
     last = records[-1]
+    assert isinstance(last, Event)
     lasting = {event.kind: event for event in records if isinstance(event, Event) and event.kind in _LASTING}
     return records + [
-        dataclasses.replace(event, type="DELETED", rev=last.rev + number, arrived=last.arrived)  # type: ignore[union-attr]
+        dataclasses.replace(event, type="DELETED", rev=last.rev + number, arrived=last.arrived)
         for number, event in enumerate(lasting.values(), 1)
     ]
 

@@ -101,7 +101,7 @@ def _by_official_client(kubeconfig: Path, context: str | None) -> Access:
 
     configuration = client.Configuration()
     try:
-        config.load_kube_config(  # type: ignore[no-untyped-call]
+        config.load_kube_config(  # type: ignore[no-untyped-call] # ships no types
             str(kubeconfig), context=context, client_configuration=configuration
         )
     except (config.ConfigException, OSError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from raykueue.kube.client import Api, ApiError
@@ -23,7 +24,11 @@ def wait_served(api: Api, crds: Iterable[Mapping[str, Any]], until: Callable[[Ca
     """Returns when all of their kinds are served. `until(reached)` waits, and gives up with an error of its own."""
     # By discovery: a LIST of these definitions is 5 MB each time.
     for group_version, plurals in served_by(crds).items():
-        until(lambda gv=group_version, names=plurals: names <= _served(api, gv))  # type: ignore[misc]
+        until(partial(_serves, api, group_version, plurals))
+
+
+def _serves(api: Api, group_version: str, plurals: set[str]) -> bool:
+    return plurals <= _served(api, group_version)
 
 
 def _served(api: Api, group_version: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from raykueue.model.events import Record
 from raykueue.model.journal import decode_all, encode
@@ -36,8 +36,8 @@ def load(path: Path) -> list[Record]:
         return list(decode_all(file))
 
 
-def _open(path: Path, mode: str, *, compressed: bool) -> TextIO:
+def _open(path: Path, mode: Literal["rt", "wt"], *, compressed: bool) -> TextIO:
     if compressed:
         # gzip's own default, 9, takes much longer for hardly less.
-        return gzip.open(path, mode, compresslevel=6, encoding="utf-8")  # type: ignore[return-value]
-    return path.open(mode, encoding="utf-8")  # type: ignore[return-value]
+        return gzip.open(path, mode, compresslevel=6, encoding="utf-8")
+    return path.open(mode, encoding="utf-8")
