@@ -202,13 +202,28 @@ class Job:
         """
         return conclude(self, outcome, self._timeouts)
 
-    def placed(self, within: float | None = None) -> Moment | None:
-        """When the last of its head and worker pods got a node, at most `within` seconds from now; None: not yet."""
+    def placed(self, within: float | None = None) -> Moment:
+        """When the last of its head and worker pods got a node.
+
+        Raises:
+            WaitFailed: that is not so within `within` seconds from now; with the pods that there are.
+        """
         seconds = self._timeouts.state if within is None else within
         try:
             return self.history.feed.wait(lambda _: self.history.placed(), time.monotonic() + seconds)
         except TimeoutError:
-            return None
+            raise WaitFailed(
+                f"{self}: wanted its head and workers to have nodes within {seconds:g} s; "
+                f"its pods: {_pods(self.history.pods())}"
+            ) from None
+
+    def finds_room(self, within: float) -> bool:
+        """Whether all its head and worker pods have nodes at most `within` seconds from now."""
+        try:
+            self.placed(within)
+        except WaitFailed:
+            return False
+        return True
 
     @property
     def job_status(self) -> str:

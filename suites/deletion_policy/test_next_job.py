@@ -27,4 +27,4 @@ def test_the_next_job_finds_no_room(staying, queue, submit):
 
     first.end(staying.outcome)
     second.until(Admitted)
-    assert second.placed(within=staying.expected.watch) is None
+    assert not second.finds_room(within=staying.expected.watch)

@@ -194,20 +194,20 @@ def test_a_queued_job_is_suspended_by_its_workload() -> None:
 def test_pods_are_placed_when_the_last_has_a_node() -> None:
     feed, _, job = running()
     feed.write("RayJob", "job", spec={"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 1}]}})
-    assert job.placed(within=0) is None
+    assert not job.finds_room(within=0)
     head: dict[str, Any] = {"metadata": {"labels": {"ray.io/node-type": "head"}}}
     worker: dict[str, Any] = {"metadata": {"labels": {"ray.io/node-type": "worker"}}}
     feed.write("Pod", "head", "RayCluster cluster", spec={"nodeName": "node"}, **head)
-    assert job.placed(within=0) is None, "the worker is not there yet"
+    assert not job.finds_room(within=0), "the worker is not there yet"
     feed.write("Pod", "head", spec={})
     feed.write("Pod", "worker", "RayCluster cluster", spec={}, **worker)
     feed.write("Pod", "head", spec={"nodeName": "node"})
-    assert job.placed(within=0) is None
+    with pytest.raises(WaitFailed, match=r"wanted its head and workers to have nodes within 0 s; its pods: .*worker"):
+        job.placed(within=0)
     last = feed.write("Pod", "worker", spec={"nodeName": "node"})
     feed.write("Pod", "head", spec={"nodeName": "node"}, status={"phase": "Running"})
-    placed = job.placed(within=0)
-    assert placed is not None
-    assert placed.rev == last
+    assert job.placed(within=0).rev == last
+    assert job.finds_room(within=0)
 
 
 def test_pods_that_are_made_after_the_end_are_named() -> None:
