@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING
 
 from raykueue.errors import WaitFailed
@@ -60,7 +60,7 @@ class Afterwards:
             _within(lambda end: feed.wait(look(False), end), self._monotonic(about.watch))
         return left(feed.events, uid)
 
-    def settle(self, of: frozenset[Part] = _CLUSTER) -> frozenset[Part]:
+    def settle(self, of: Set[Part] = _CLUSTER) -> frozenset[Part]:
         """Waits until nothing is left `of` it, for as long as KubeRay may take to act and pods to stop.
 
         Returns what is left then.
