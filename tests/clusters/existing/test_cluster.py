@@ -100,7 +100,6 @@ def test_of_what_runs_there_only_the_controllers_logs_are_read_and_only_if_they_
     cluster: ExistingCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.start([], [])
-    assert cluster.programs() is None
     assert (cluster.containers(), cluster.kubelets()) == ({}, {})
     monkeypatch.setattr(Deployments, "first_words", lambda _, name: [f"{name} starts"])
     assert cluster.first_words("kueue") == ["kueue starts"]

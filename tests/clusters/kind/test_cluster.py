@@ -181,7 +181,6 @@ def test_what_runs_in_it_is_told_by_its_pods_and_nodes(
     )
     cluster = KindCluster(ClusterFolder.named("dev"), made)
     cluster.attach(PARTS)
-    assert cluster.programs() is None
     assert cluster.containers()["kueue"] == [Container("kueue-1", "kueue", "kueue:1", "kueue:1")]
     assert set(cluster.containers()) == {"kueue", "kuberay"}
     assert cluster.kubelets() == {"a": "v1.34.4", "b": "v1.34.4"}
