@@ -1,8 +1,7 @@
-"""The handle of one submitted RayJob: what a test does with it, waits for, and asks."""
+"""The handle of one submitted RayJob: what a test does with it, and waits for."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,14 +11,12 @@ from raykueue.kube.client import Api
 from raykueue.kube.exec import Exec, Ran
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
-from raykueue.model.requests import effective, live
-from raykueue.model.views import condition, deleting, labels, status, uid
-from raykueue.model.workloads import charge, holds
+from raykueue.model.views import deleting, status, uid
 from raykueue.ray.control import RayControl
 from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
-from raykueue.run.resources import Resources
+from raykueue.run.job_view import JobView, conditions_told, pod_set, pods_told
 from raykueue.run.states import Gone, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
@@ -27,7 +24,7 @@ _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
 """Terminal states of Ray."""
 
 
-class Job:
+class Job(JobView):
     """A RayJob that a test submitted."""
 
     def __init__(
@@ -40,25 +37,11 @@ class Job:
         run: Exec | None = None,
     ) -> None:
         """`run`: runs commands in its containers; None where these are simulated."""
-        self.history = history
-        self.manifest = manifest
+        super().__init__(history, manifest)
         self._api = api
         self._ray = ray
         self._timeouts = timeouts
         self._run = run
-
-    @property
-    def name(self) -> str:
-        """Of the RayJob."""
-        return self.history.name
-
-    @property
-    def namespace(self) -> str:
-        """Of the RayJob."""
-        return self.history.namespace
-
-    def __repr__(self) -> str:
-        return f"RayJob {self.name}"
 
     def until(self, state: State, within: float | None = None) -> Job:
         """Waits until the job is in `state`, at most `within` seconds, and returns the job.
@@ -100,29 +83,6 @@ class Job:
             ) from None
         return self
 
-    def moment(self, state: State) -> Moment:
-        """When the job last came into `state`.
-
-        Raises:
-            WaitFailed: it never did.
-        """
-        moments = self.moments(state)
-        if not moments:
-            raise WaitFailed(f"{self} never was {state}; its story: {self.story()}")
-        return moments[-1]
-
-    def moments(self, state: State) -> list[Moment]:
-        """Each time when the job came into `state`."""
-        return [begun.moment for begun in self.history.begun() if state.matches(begun.state)]
-
-    def was(self, state: State) -> bool:
-        """Whether the job ever came into `state`."""
-        return bool(self.moments(state))
-
-    def story(self) -> list[State]:
-        """What happened to it from its first admission on, in order: [Admitted, Running, Evicted("Preempted"), …]."""
-        return self.history.story()
-
     def finish(self, exit_code: int = 0, *, after_read: bool = False) -> Job:
         """Ends the Ray job: SUCCEEDED for exit code 0, FAILED for any other.
 
@@ -149,14 +109,6 @@ class Job:
             UsageError: containers are simulated, or the job has not one head pod.
         """
         return self._commands(container(self.head), command)
-
-    @property
-    def head(self) -> Object:
-        """Its one head pod. Raises UsageError if there are others."""
-        heads = [pod for pod in self.history.pods() if pod_set(pod) == "head"]
-        if len(heads) != 1:
-            raise UsageError(f"{self} has {len(heads)} head pods, expected one; wait until it is Running")
-        return heads[0]
 
     def until_head_is_told_to_go(self) -> Job:
         """Waits until somebody has deleted its head pod, which may be there for long after that.
@@ -214,7 +166,7 @@ class Job:
         except TimeoutError:
             raise WaitFailed(
                 f"{self}: wanted its head and workers to have nodes within {seconds:g} s; "
-                f"its pods: {_pods(self.history.pods())}"
+                f"its pods: {pods_told(self.history.pods())}"
             ) from None
 
     def finds_room(self, within: float) -> bool:
@@ -224,64 +176,6 @@ class Job:
         except WaitFailed:
             return False
         return True
-
-    @property
-    def job_status(self) -> str:
-        """Ray's word: PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED."""
-        return str(self._status().get("jobStatus", ""))
-
-    @property
-    def deployment_status(self) -> str:
-        """KubeRay's word: Initializing, Running, Complete, …"""
-        return str(self._status().get("jobDeploymentStatus", ""))
-
-    @property
-    def why_pending(self) -> str:
-        """Kueue's own words for why it has no quota; empty if it has, or was not looked at yet."""
-        workload = self.history.workload()
-        reserved = condition(workload, "QuotaReserved") if workload is not None else None
-        return str(reserved.get("message", "")) if reserved and reserved["status"] == "False" else ""
-
-    @property
-    def charged(self) -> Resources:
-        """What its Workload is charged now, over all PodSets; nothing if it holds no quota."""
-        workload = self.history.workload()
-        if workload is None or not holds(workload):
-            return Resources()
-        total = Resources()
-        for (_, resource), value in charge(workload).totals.items():
-            total += Resources({resource: value})
-        return total
-
-    @property
-    def pod_sets(self) -> dict[str, Resources]:
-        """PodSet to what it is charged, all its pods together."""
-        workload = self.history.workload()
-        if workload is None or not holds(workload):
-            return {}
-        return {name: Resources(one.amounts) for name, one in charge(workload).pod_sets.items()}
-
-    @property
-    def pods(self) -> dict[str, Resources]:
-        """PodSet to what its live pods ask, all together: head, submitter, worker groups."""
-        asked: dict[str, Resources] = {}
-        for pod in self.history.pods():
-            if live(pod):
-                asked[pod_set(pod)] = asked.get(pod_set(pod), Resources()) + Resources(effective(pod))
-        return asked
-
-    @property
-    def running_pods(self) -> dict[str, int]:
-        """PodSet to the number of its pods in phase Running."""
-        counts: dict[str, int] = {}
-        for pod in self.history.pods():
-            if status(pod).get("phase") == "Running":
-                counts[pod_set(pod)] = counts.get(pod_set(pod), 0) + 1
-        return counts
-
-    def left_behind(self) -> list[str]:
-        """Everything that descends from the job and still exists, as "Kind name"."""
-        return sorted(f"{kind} {one['metadata']['name']}" for kind, one in self.history.descendants())
 
     def until_nothing_is_left(self, within: float | None = None) -> Job:
         """Waits until the RayJob and everything that descends from it is gone.
@@ -303,14 +197,6 @@ class Job:
                 f"still there: {', '.join([*itself, *self.left_behind()])}"
             ) from None
         return self
-
-    @property
-    def said(self) -> str:
-        """What KubeRay says of it, in one line."""
-        job = self.history.rayjob()
-        if job is None:
-            return "gone" if self.history.is_in(Gone) else "not seen yet"
-        return _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) or "without a status yet"
 
     @property
     def _commands(self) -> Exec:
@@ -354,46 +240,15 @@ class Job:
         self._api.merge(path, {"spec": {"active": not pause}})
         return self
 
-    def _status(self) -> dict[str, Any]:
-        if self.history.is_in(Gone):
-            raise UsageError(f"{self} is gone, and its status with it; ask before it is deleted")
-        return dict(status(self.history.rayjob() or self.manifest))
-
     def _failed(self, state: State, why: str, began: float) -> str:
         workload = self.history.workload()
         lines = [
             f"{self}: wanted {state}, {why} (waited {time.monotonic() - began:.1f} s)",
             f"  RayJob:   {self.said}",
-            f"  Workload: {_conditions(workload) if workload is not None else 'none'}",
-            f"  pods:     {_pods(self.history.pods())}",
+            f"  Workload: {conditions_told(workload) if workload is not None else 'none'}",
+            f"  pods:     {pods_told(self.history.pods())}",
             f"  story:    {self.story()}",
         ]
         if self.why_pending:
             lines.append(f"  pending because: {self.why_pending}")
         return "\n".join(lines)
-
-
-def pod_set(pod: Object) -> str:
-    """The PodSet that a pod of a job belongs to: head, submitter, or its worker group."""
-    found = labels(pod)
-    if "kueue.x-k8s.io/podset" in found:
-        return found["kueue.x-k8s.io/podset"]
-    node_type = found.get("ray.io/node-type", "submitter")
-    return found.get("ray.io/group", "").lower() if node_type == "worker" else node_type
-
-
-def _short(about: Any, fields: tuple[str, ...]) -> str:
-    return ", ".join(f"{field} {json.dumps(about[field])}" for field in fields if about.get(field))
-
-
-def _conditions(workload: Object) -> str:
-    conditions = status(workload).get("conditions", ())
-    return ", ".join(f"{one['type']}={one['status']} ({one['reason']})" for one in conditions) or "no conditions yet"
-
-
-def _pods(pods: list[Object]) -> str:
-    def told(pod: Object) -> str:
-        going = ", terminating" if pod["metadata"].get("deletionTimestamp") else ""
-        return f"{pod['metadata']['name']} {status(pod).get('phase', '?')}{going}"
-
-    return "; ".join(told(pod) for pod in pods) or "none"
