@@ -12,8 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ci.acceptance.ground import Env, Ground, Miss, expect, until
 from ci.airgap.machine import Machine
+from raykueue.kube.access import load_access
+from raykueue.kube.client import Api
 
 INFRA = 3
 KIND = ("--cluster", "kind")
@@ -26,6 +30,16 @@ FIRST_TEST_SECONDS = 5.0
 """From the command to the first test's body, on a cluster that is up."""
 BUILD_SECONDS = 3600.0
 RUN_SECONDS = 3600.0
+GONE_SECONDS = 60.0
+"""For namespaces to be gone that were told to."""
+_OURS = (
+    "/api/v1/namespaces",
+    "/apis/kueue.x-k8s.io/v1beta1/clusterqueues",
+    "/apis/kueue.x-k8s.io/v1beta1/resourceflavors",
+    "/apis/kueue.x-k8s.io/v1beta1/workloadpriorityclasses",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+)
+"""Where a run on somebody's cluster makes objects that are in no namespace."""
 _APART = {"not-applicable", "skipped"}
 
 
@@ -102,15 +116,39 @@ def what_only_a_kubelet_can_answer_is_green_or_known(ground: Ground) -> str:
 def a_cluster_left_up_has_its_first_test_within_seconds(ground: Ground) -> str:
     """`raykueue up --cluster kind`, and a run that attaches to it."""
     with _daemon(ground) as docker:
-        up = ground.run("raykueue", "up", LEFT_UP, *KIND, patience=RUN_SECONDS, env=docker)
+        up = ground.run("raykueue", "up", LEFT_UP, *KIND, "--kubeconfig", patience=RUN_SECONDS, env=docker)
         try:
             outcome = ground.run("pytest", ONE_TEST, *KIND, f"--reuse-cluster={LEFT_UP}", says="GREEN", env=docker)
             (record,) = _records(ground)
+            _as_somebodys_own(ground, Path(up.last_line))
         finally:
             ground.run("raykueue", "down", LEFT_UP, env=docker)
     before = outcome.seconds - sum(record["phases"].values())
     expect(before < FIRST_TEST_SECONDS, f"{before:.1f} s went by beside the test, expected {FIRST_TEST_SECONDS:g}")
-    return f"up in {up.seconds:.0f} s; {before:.1f} s of the run were not the test's own"
+    return (
+        f"up in {up.seconds:.0f} s; {before:.1f} s of the run were not the test's own; the same test on it as existing"
+    )
+
+
+def _as_somebodys_own(ground: Ground, kubeconfig: Path) -> None:
+    """The same test by `--cluster existing`, which leaves there what it has found, and nothing else.
+
+    Raises:
+        Miss: it leaves something, or misses something afterwards.
+    """
+    api = Api(load_access(kubeconfig))
+
+    def there() -> set[str]:
+        return {
+            f"{path.rpartition('/')[2]} {one['metadata']['name']}" for path in _OURS for one in api.get(path)["items"]
+        }
+
+    context = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["current-context"]
+    somebodys = ("--cluster", "existing", "--context", context, "--kubeconfig", str(kubeconfig))
+    until(lambda: not any("raykueue-" in one for one in there()), GONE_SECONDS)  # of the run before
+    before = there()
+    ground.run("pytest", ONE_TEST, *somebodys, says="GREEN")
+    expect(until(lambda: there() == before, GONE_SECONDS), f"what is there differs by {there() ^ before}")
 
 
 def after_kill_9_of_a_run_status_removes_its_nodes(ground: Ground) -> str:
