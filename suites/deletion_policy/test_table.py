@@ -22,4 +22,4 @@ def test_policy(row, queue, submit, refusal, expects):
     assert after.status == row.expected.status
     assert after.left_behind(row.expected) == row.expected.kept
     assert row.expected.untimely(after.went) == []
-    assert queue.booked == {}
+    assert queue.until_set_aside().booked == {}

@@ -14,7 +14,7 @@ def test_an_image_that_can_not_be_pulled_holds_quota_until_the_deadline(queue, s
 
     assert job.until(Failed).said.startswith('jobDeploymentStatus "Failed"')
     assert "DeadlineExceeded" in job.said
-    assert queue.booked == {}
+    assert queue.until_set_aside().booked == {}
 
 
 def test_the_books_are_right_after_a_head_ran_out_of_memory(queue, submit, sabotage):
