@@ -102,12 +102,10 @@ class Owner:
             case "cluster":
                 self._sessions.add(peer)
                 return {**(await self._opened()).describe(), "journals": str(self._journals)}
-            case "shared":
+            case "lease":
                 await self._opened()
-                await self._leases.shared(peer)
-            case "exclusive":
-                await self._opened()
-                await self._leases.exclusive(peer, Settings(**arguments["settings"]))
+                settings = Settings(**arguments.get("settings", {}))
+                await self._leases.take(peer, settings, alone=bool(arguments.get("alone")))
             case "release":
                 await self._leases.release(peer)
             case "kill" | "start_component":

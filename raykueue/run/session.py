@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raykueue.clusters.protocol import Tier
-from raykueue.controllers.settings import Settings
+from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import ClusterError, ComponentDied
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
@@ -52,9 +52,9 @@ class Session:
         self.ray = _ray(about["ray"], self.api, self.run, self.pair)
         self._socket = owner
 
-    def lease(self, settings: Settings | None) -> Lease:
-        """Waits until the calling test may use the cluster: beside others, or alone with its own settings."""
-        return Lease(self._socket, settings)
+    def lease(self, settings: Settings = DEFAULT, *, alone: bool = False) -> Lease:
+        """Waits until the calling test may use the cluster: beside others that want the same settings, or alone."""
+        return Lease(self._socket, settings, alone=alone)
 
     def _told(self, message: Message) -> None:
         death = ComponentDied(message["error"])
@@ -71,13 +71,10 @@ class Session:
 class Lease:
     """The right to use the cluster; a connection of its own, so that it ends with whoever has it."""
 
-    def __init__(self, owner: Path, settings: Settings | None) -> None:
+    def __init__(self, owner: Path, settings: Settings = DEFAULT, *, alone: bool = False) -> None:
         self._connection = Connection(owner, error=ClusterError)
         try:
-            if settings is None:
-                self._connection.call("shared", timeout_s=LEASE_SECONDS)
-            else:
-                self._connection.call("exclusive", timeout_s=LEASE_SECONDS, settings=settings.as_dict())
+            self._connection.call("lease", timeout_s=LEASE_SECONDS, settings=settings.as_dict(), alone=alone)
         except BaseException:
             self._connection.close()
             raise

@@ -159,7 +159,7 @@ def test_a_start_that_failed_is_not_tried_again(
     owner: Owner, run: FakeRun, ask: Callable[[str], Future[dict[str, Any]]]
 ) -> None:
     run.fails = ComponentDied("etcd of cluster c ended by itself")
-    for do in ("cluster", "shared"):
+    for do in ("cluster", "lease"):
         with pytest.raises(ComponentDied, match="etcd of cluster c"):
             ask(do).result(10)
     assert run.opened == 1
@@ -186,7 +186,7 @@ def test_a_component_that_dies_fails_the_run_and_every_later_request(
     run.on_death(ComponentDied("kueue of cluster c ended by itself"))
     assert [str(one) for one in failures] == ["kueue of cluster c ended by itself"]
     with pytest.raises(ComponentDied, match="kueue of cluster c"):
-        ask("shared").result(10)
+        ask("lease").result(10)
     owner.close()
     assert run.closed == 1
 
@@ -203,14 +203,14 @@ def test_test_processes_are_told_of_a_death_whatever_they_wait_for(owner: Owner,
 
 def test_a_cluster_whose_nodes_are_not_ours_says_so(owner: Owner, run: FakeRun) -> None:
     run.live.cluster = SimpleNamespace(name="theirs", kill=print, start_component=print)
-    lease = Lease(owner.socket, None)
+    lease = Lease(owner.socket)
     with pytest.raises(UsageError, match="the nodes of cluster theirs are not ours: no stop_node"):
         lease.stop_node("worker")
     lease.release()
 
 
 def test_leases_end_with_their_connections(owner: Owner, run: FakeRun) -> None:
-    reader = Lease(owner.socket, None)
+    reader = Lease(owner.socket)
     writers: list[Lease] = []
     writer = threading.Thread(target=lambda: writers.append(Lease(owner.socket, GATED)))
     writer.start()
@@ -224,18 +224,18 @@ def test_leases_end_with_their_connections(owner: Owner, run: FakeRun) -> None:
         fault("worker")
     assert run.done == [(name, "kueue") for name in FAULTS[:2]] + [(name, "worker") for name in FAULTS[2:]]
     writers[0].release()
-    Lease(owner.socket, None).release()
+    Lease(owner.socket).release()
     assert run.changes == [GATED, DEFAULT]
 
 
 def test_a_test_process_that_dies_while_it_waits_holds_nobody_up(owner: Owner, run: FakeRun) -> None:
-    reader = Lease(owner.socket, None)
+    reader = Lease(owner.socket)
     waiting = Connection(owner.socket, error=ClusterError)
-    caller = asking_in_vain(waiting, "exclusive", settings=GATED.as_dict())
-    until(lambda: owner._leases._waiting_writers == 1)
+    caller = asking_in_vain(waiting, "lease", settings=GATED.as_dict())
+    until(lambda: len(owner._leases._waiting) == 1)
     waiting.close()
     caller.join()
-    Lease(owner.socket, None).release()
+    Lease(owner.socket).release()
     reader.release()
     assert run.changes == []
 
