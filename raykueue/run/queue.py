@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from raykueue.audit.thresholds import Thresholds
 from raykueue.errors import InfraError, UsageError, WaitFailed
 from raykueue.model.events import Object
 from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
@@ -15,6 +16,8 @@ from raykueue.run.feed import Feed
 from raykueue.run.resources import Resources
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
+IDLE_SECONDS = Thresholds().workload + 1.0
+"""Longer than quota may be held by a job that KubeRay has found invalid."""
 _COUNTS = ("pending", "reserving", "admitted")
 
 
@@ -131,6 +134,24 @@ class Queue:
                 f"ClusterQueue {self.name}: expected that Kueue sets aside all it was given, last seen {seen}"
             )
         return self
+
+    def outlast_idle_quota(self, seconds: float = IDLE_SECONDS) -> Queue:
+        """Waits until every Workload that holds quota has held it for so long, or none has begun to for so long.
+
+        Whether it is held for nothing is then for the ledger to say, which lets that be until then
+        (`released-in-time`).
+        """
+        known: frozenset[str] = frozenset()
+
+        def look(feed: Feed) -> frozenset[str] | None:
+            holding = frozenset(uid(workload) for workload in feed.objects("Workload") if holds(workload))
+            return holding if holding - known else None
+
+        while True:
+            try:
+                known |= self.feed.wait(look, time.monotonic() + seconds)
+            except TimeoutError:
+                return self
 
     def _published(self, read: Callable[[Booked], Resources], *, admitted: bool) -> Resources:
         def look(feed: Feed) -> bool | None:

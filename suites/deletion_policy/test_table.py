@@ -9,6 +9,8 @@ def test_policy(row, queue, submit, refusal, expects):
         assert refusal(row.manifest()) == row.expected.refusal
         if row.expected.released:
             assert queue.until_set_aside().booked == {}
+        else:
+            queue.outlast_idle_quota()  # the ledger tells what is kept
         return
     for forced in row.expected.forces:
         expects(forced.rule, forced.cause, at_least_seconds=forced.seconds)

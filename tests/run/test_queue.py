@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from raykueue.audit.thresholds import Thresholds
 from raykueue.errors import InfraError, UsageError, WaitFailed
-from raykueue.run.queue import Queue
+from raykueue.run.queue import IDLE_SECONDS, Queue
 from raykueue.run.timeouts import Timeouts
 from tests.run.feeds import NAMESPACE, FakeFeed, admission, conditions
 
@@ -165,6 +166,37 @@ def test_a_workload_that_is_admitted_first_and_then_put_on_hold_is_waited_for() 
     kueue = later(feed, admit_and_hold)
     assert queue_in(feed).until_set_aside().booked == {}
     kueue.join()
+
+
+def test_idle_quota_is_outlasted_from_when_the_last_hold_began() -> None:
+    feed = FakeFeed()
+    begun: list[float] = []
+
+    def hold(name: str) -> None:
+        begun.append(time.monotonic())
+        admit(feed, "2", name)
+
+    def hold_twice() -> None:
+        hold("one")
+        later(feed, lambda: hold("two")).join()
+
+    kueue = later(feed, hold_twice)
+    assert queue_in(feed).outlast_idle_quota(seconds=0.5).name == "queue"
+    assert len(begun) == 2
+    assert time.monotonic() - begun[1] >= 0.5
+    kueue.join()
+
+
+def test_quota_that_nobody_is_given_is_waited_for_once() -> None:
+    feed = FakeFeed()
+    feed.workload(QuotaReserved="False Pending")
+    before = time.monotonic()
+    queue_in(feed).outlast_idle_quota(seconds=0.05)
+    assert 0.05 <= time.monotonic() - before < 5
+
+
+def test_the_ledger_lets_idle_quota_of_an_invalid_job_be_for_less() -> None:
+    assert Thresholds().workload < IDLE_SECONDS
 
 
 @pytest.mark.parametrize("state", [{"Finished": "True"}, {"QuotaReserved": "False OnHold"}])

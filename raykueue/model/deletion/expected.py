@@ -80,7 +80,7 @@ class Expected:
     """Gates (`raykueue/model/gates/`) without which the row does not apply."""
     refusal: Refusal | None = None
     released: bool = True
-    """Quota that it was given before it was refused comes back."""
+    """Quota that it was given before it was refused comes back, or it is given none; else it may be kept for ever."""
     status: Status = Status("", "")
     parts: frozenset[Part] = frozenset()
     """What there is when the job ends."""

@@ -98,9 +98,7 @@ def expected(row: Row, pair: Mapping[str, str]) -> Expected:
     shape = _SHAPE_NEEDS.get(row.shape, ())
     for law in REFUSALS:
         if law.applies(row):
-            # Seen on 0.19.2: Kueue may admit a job before KubeRay finds it invalid, and puts it on hold a second later.
-            released = law.refusal.by != "KubeRay" or gate("invalid-job-on-hold").open_for(pair)
-            return Expected(law.source, (*shape, *law.needs), law.refusal, released)
+            return Expected(law.source, (*shape, *law.needs), law.refusal, _released(law.refusal, pair))
     parts = _parts(row)
     goes = {part: due for part, due in _goes(row, pair).items() if part in parts}
     return Expected(
@@ -113,6 +111,15 @@ def expected(row: Row, pair: Mapping[str, str]) -> Expected:
         ttl=row.ttl,
         remark=_remark(row, goes),
     )
+
+
+def _released(refusal: Refusal, pair: Mapping[str, str]) -> bool:
+    """Kueue may admit a job before KubeRay finds it invalid: it gives the quota back a second later, or never.
+
+    Where a new job counts as active, it has no Workload before KubeRay has written Suspended: an invalid one has none.
+    """
+    never_given = not gate("workload-made-at-once").open_for(pair)
+    return refusal.by != "KubeRay" or never_given or gate("invalid-job-on-hold").open_for(pair)
 
 
 def needs_gate_set(row: Row, pair: Mapping[str, str]) -> bool | None:

@@ -135,9 +135,12 @@ def test_every_row_says_where_it_is_read(pair: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kueue", "released"), [("0.17.1", False), ("0.18.3", False), ("0.18.5", True), ("0.19.2", True)]
+    ("kueue", "released"),
+    [("0.10.1", True), ("0.14.0", False), ("0.17.1", False), ("0.18.3", False), ("0.18.5", True), ("0.19.2", True)],
 )
-def test_quota_of_a_job_found_invalid_comes_back_where_kueue_puts_it_on_hold(kueue: str, released: bool) -> None:
+def test_quota_of_a_job_found_invalid_comes_back_where_kueue_puts_it_on_hold_or_gives_it_none(
+    kueue: str, released: bool
+) -> None:
     about = expected(Row(Policy.DELETE_NONE, Shape.STRATEGY), {"kueue": kueue, "kuberay": "1.6.2"})
     assert about.refusal is not None
     assert about.released is released
