@@ -193,6 +193,27 @@ def test_a_pod_born_after_the_release_breaks_a_promise_if_it_stays(j: Journal) -
     assert only(j.findings(until=5.1)).klass == "contract"
 
 
+@pytest.mark.parametrize("seconds", [0.2, 8.0])
+def test_a_submitter_that_is_started_after_its_jobs_end_is_found_and_one_from_before_is_not(
+    j: Journal, seconds: float
+) -> None:
+    a = running(j)
+    pods = [a.pod("head"), a.pod("submitter")]
+    j.at(0)
+    pods[0].gone()
+    pods[1].end("Failed")
+    a.state("Failed", "RUNNING")
+    a.workload.finish("Failed")
+    assert j.findings(until=11) == []
+    j.at(12)
+    again = a.pod("submitter", "2")
+    j.at(12 + seconds)
+    again.gone()
+    found = only(j.findings(until=30))
+    assert (found.cause, found.klass) == ("born-after-release", "hazard" if seconds < 5 else "contract")
+    assert (found.peak, found.objects[-1].name) == ({"cpu": 500}, "a-submitter-2")
+
+
 def strategy(success: str = "DeleteCluster", failure: str = "DeleteCluster") -> dict[str, Any]:
     return {"onSuccess": {"policy": success}, "onFailure": {"policy": failure}}
 
