@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from raykueue.controllers.settings import Settings
 from raykueue.errors import InfraError
 from raykueue.run.answers import Judgement
 from raykueue.run.options import RunOptions
@@ -33,9 +32,9 @@ class Laboratory:
         self.journal = folder / JOURNAL
 
     @contextlib.contextmanager
-    def trial(self, queue: str = "queue.yaml", settings: Settings | None = None) -> Iterator[tuple[Trial, Queue]]:
-        """A scope of its own; `settings`: alone, with these."""
-        lease = self.session.lease(settings)
+    def trial(self, queue: str = "queue.yaml", *, alone: bool = False) -> Iterator[tuple[Trial, Queue]]:
+        """A scope of its own; `alone`: while there is no other, since it ends components."""
+        lease = self.session.lease(alone=alone)
         trial = Trial(self.session, lease, "ci/experiments")
         try:
             yield trial, trial.queue(queue)
