@@ -43,21 +43,22 @@ _OURS = (
 _APART = {"not-applicable", "skipped"}
 
 
-def a_docker_that_does_not_answer_is_told_in_one_line(ground: Ground) -> str:
-    """Exit code 3, and what to do about it."""
-    nowhere = {"DOCKER_HOST": f"unix://{ground.temporary}/nobody.sock"}
-    outcome = ground.run("pytest", ONE_TEST, *KIND, code=INFRA, says="Docker does not answer", env=nowhere)
-    return _only_line(outcome.text, "Docker does not answer")
-
-
 def without_the_extra_it_says_what_to_install(ground: Ground) -> str:
-    """Exit code 3; with the extra taken out of the clone's environment meanwhile."""
+    """Exit code 3; as in a clone that was just set up."""
     ground.run("pip", "uninstall", "--yes", "pytest-kind-ng")
     try:
         outcome = ground.run("pytest", ONE_TEST, *KIND, code=INFRA, says="raykueue[kind]")
     finally:
         ground.run("pip", "install", "--quiet", "--editable", ".[kind]")
     return _only_line(outcome.text, "raykueue[kind]")
+
+
+def a_docker_that_does_not_answer_is_told_in_one_line(ground: Ground) -> str:
+    """Exit code 3, and what to do about it."""
+    ground.run("pip", "install", "--quiet", "--editable", ".[kind]")
+    nowhere = {"DOCKER_HOST": f"unix://{ground.temporary}/nobody.sock"}
+    outcome = ground.run("pytest", ONE_TEST, *KIND, code=INFRA, says="Docker does not answer", env=nowhere)
+    return _only_line(outcome.text, "Docker does not answer")
 
 
 def make_test_needs_no_docker(ground: Ground) -> str:
