@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK
 from raykueue.matrix.matrix_file import MatrixFile, Plan, Ran
 from raykueue.matrix.selection import pair_id
+from raykueue.model.applicability import doubts
 from raykueue.model.findings import Verdict
 from raykueue.model.versions import Pair
 from raykueue.report.errors import ReportError
@@ -47,9 +48,14 @@ class Outcome:
 
     @property
     def not_applicable(self) -> bool:
-        """Every test is, each by a gate."""
-        verdicts = {record.verdict for record in self.records if not record.of_run}
-        return verdicts == {Verdict.NOT_APPLICABLE}
+        """Every test is, each because of something that is really so."""
+        if self.report is None:
+            return False
+        pair, backend = self.pair.versions(), self.report.run.backend
+        tests = [record for record in self.records if not record.of_run]
+        return bool(tests) and all(
+            record.verdict is Verdict.NOT_APPLICABLE and not doubts(record.absences, pair, backend) for record in tests
+        )
 
 
 def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:

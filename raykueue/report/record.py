@@ -76,6 +76,8 @@ class Record:
     """UTC, as `utc()` writes it."""
     reason: str = ""
     """Why skipped, not applicable, infra or known; the one-line message of a failure."""
+    absences: tuple[str, ...] = ()
+    """Because of what it is not applicable, each as `raykueue.model.applicability` names it: "needs:sidecar-mode"."""
     failure: str = ""
     """The long text of a failure."""
     findings: tuple[JudgedFinding, ...] = ()
@@ -113,6 +115,7 @@ class Record:
         body = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         body |= {
             "verdict": self.verdict.value,
+            "absences": list(self.absences),
             "findings": [_finding_dict(judged) for judged in self.findings],
             "handovers": [one.to_json() for one in self.handovers],
             "phases": dict(self.phases),
@@ -136,6 +139,7 @@ class Record:
             **{
                 **body,
                 "verdict": Verdict(body["verdict"]),
+                "absences": tuple(body["absences"]),
                 "findings": tuple(_finding_from(each) for each in body["findings"]),
                 "handovers": tuple(HandOver.from_json(each) for each in body["handovers"]),
                 "scope": Scope(**body["scope"]),

@@ -17,8 +17,8 @@ from raykueue.report.errors import ReportError
 from raykueue.report.record import Record
 
 _VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("run.schema.json").read_text("utf-8")))
-FORMAT = 1
-"""Of run.json. Other versions are not read."""
+FORMAT = 2
+"""Of run.json, and of the records beside it. Other versions are not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from raykueue.report.run_info import RunFacts
 
 TESTS = ("suites/walkthrough/test_deploy.py::test_runs", "suites/deletion_policy/test_table.py::test_policy[row]")
 
+ABSENT, THERE = "needs:deletion-strategy-default", "needs:submitter-pod-set"
+"""What some pairs of the stage have not, and what each of them has."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser()
@@ -54,10 +57,12 @@ def act(what: str, pair: dict[str, str], folder: Path, profile: str) -> int:
         "known": [Verdict.PASS, Verdict.KNOWN],
         "infra": [Verdict.PASS, Verdict.INFRA],
         "inapplicable": [Verdict.NOT_APPLICABLE] * 2,
+        "excused": [Verdict.NOT_APPLICABLE] * 2,
         "skipped": [Verdict.SKIPPED] * 2,
         "hang": [Verdict.PASS],
     }.get(what, [Verdict.PASS] * 2)
-    code = report(pair, folder, profile, verdicts, interrupted=interrupted)
+    absent = ABSENT if what == "inapplicable" else THERE
+    code = report(pair, folder, profile, verdicts, absent, interrupted=interrupted)
     return 1 if what == "liar" else code
 
 
@@ -70,13 +75,16 @@ def hang(*, deaf: bool) -> bool:
     return True
 
 
-def report(pair: dict[str, str], folder: Path, profile: str, verdicts: list[Verdict], *, interrupted: bool) -> int:
+def report(
+    pair: dict[str, str], folder: Path, profile: str, verdicts: list[Verdict], absent: str, *, interrupted: bool
+) -> int:
     now = datetime.now(UTC)
     made = ReportFolder.create(folder, pair, "embedded", now)
     made.plan(TESTS)
     for test, verdict in zip(TESTS, verdicts, strict=False):
         reason = "" if verdict is Verdict.PASS else f"{verdict.value} for a reason"
-        made.add(Record(test, suite_of(test), "It works.", verdict, utc(now), reason, phases={"call": 1.0}))
+        absences = (absent,) if verdict is Verdict.NOT_APPLICABLE else ()
+        made.add(Record(test, suite_of(test), "It works.", verdict, utc(now), reason, absences, phases={"call": 1.0}))
     facts = RunFacts(tier="control-plane", profile=profile, commit=commit_of(Path(raykueue.__file__)))
     return made.finish(facts, now, interrupted=interrupted).run.exit_code
 

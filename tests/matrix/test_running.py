@@ -58,6 +58,7 @@ def test_each_pair_has_a_process_and_a_report_of_its_own(tmp_path: Path) -> None
         ("fail", EXIT_FAILED, ""),
         ("infra", EXIT_INFRA, ""),
         ("skipped", EXIT_EMPTY, ""),
+        ("excused", EXIT_EMPTY, ""),
         ("crash", EXIT_INFRA, "code 3 and left no report: Traceback: it broke"),
         ("killed", EXIT_INFRA, "signal 9 and left no report"),
         ("no-build", EXIT_INFRA, "the build of its binaries failed: no compiler"),

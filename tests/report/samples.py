@@ -25,6 +25,8 @@ FACTS = RunFacts(
     suite_version="0.1.0",
     commit="b7ae8e3c0ffee" + "0" * 27,
 )
+ABSENCES = ("needs:legacy-deletion-policy",)
+"""What `PAIR` really does not have."""
 
 
 def finding(explained_by: str = "", **changes: Any) -> JudgedFinding:
@@ -79,7 +81,7 @@ def handover(**changes: Any) -> HandOver:
 
 
 def record(test: str = "suites/test_queueing.py::test_waits", **changes: Any) -> Record:
-    """A test that passed."""
+    """A test that passed; if it is not applicable, because of something that `PAIR` does not have."""
     values: dict[str, Any] = {
         "id": test,
         "suite": "queueing",
@@ -88,6 +90,7 @@ def record(test: str = "suites/test_queueing.py::test_waits", **changes: Any) ->
         "started": STARTED,
         "phases": {"setup": 0.2, "call": 1.4, "judge": 0.31, "teardown": 0.1},
         "worker": "gw0",
+        "absences": ABSENCES if changes.get("verdict") is Verdict.NOT_APPLICABLE else (),
     }
     return Record(**{**values, **changes})
 
@@ -97,6 +100,7 @@ def full_record() -> Record:
     return record(
         verdict=Verdict.FAIL,
         reason="2 pods outlived the hold",
+        absences=ABSENCES,
         failure="Traceback …\nFindingError: 2 pods outlived the hold",
         findings=(finding(), finding("expects", id="f2", end=None), finding(id="f3", part_of="f2")),
         handovers=(handover(), handover(first_pod=None, peak={}, overlap_ms=0.0)),

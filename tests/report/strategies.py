@@ -21,6 +21,7 @@ NASTY = [
     "`",
     "",
 ]
+ABSENCES = ["needs:sidecar-mode", "lacks:submitter-pod-set", "tier:node", "faults:nodes", "exclusive"]
 texts = st.one_of(
     st.sampled_from(NASTY),
     st.text(st.characters(exclude_categories=())),
@@ -45,13 +46,16 @@ def findings(draw: st.DrawFn) -> JudgedFinding:
 def records(draw: st.DrawFn) -> Record:
     judged = tuple(draw(st.lists(findings(), max_size=3)))
     fitting = [v for v in Verdict if v not in (Verdict.PASS, Verdict.KNOWN) or not any(each.raised for each in judged)]
+    verdict = draw(st.sampled_from(fitting))
+    absent = verdict is Verdict.NOT_APPLICABLE
     return Record(
         id=draw(said),
         suite=draw(texts),
         sentence=draw(texts),
-        verdict=draw(st.sampled_from(fitting)),
+        verdict=verdict,
         started=STARTED,
         reason=draw(said),
+        absences=tuple(draw(st.lists(st.sampled_from(ABSENCES), min_size=absent, unique=True))),
         failure=draw(texts),
         findings=judged,
         phases=draw(st.dictionaries(st.sampled_from(["setup", "call"]), st.floats(0, 1e6))),

@@ -86,7 +86,7 @@ def test_a_file_that_is_no_text_is_an_error_in_words(report: Path) -> None:
         load(report)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}'])
 def test_a_run_json_that_is_none_is_an_error_in_words(report: Path, text: str) -> None:
     (report / "run.json").write_text(text)
     with pytest.raises(ReportError, match=r"run\.json"):
@@ -122,7 +122,7 @@ def test_a_pass_that_nobody_planned_is_noticed(report: Path) -> None:
         ({"interrupted": True}, "exit code is 0, the records say 2"),
         ({"files": {}}, "no digest of plan.json"),
         ({"files": {"../secret": "0" * 64}}, "files"),
-        ({"format": 2}, "format"),
+        ({"format": 3}, "format"),
     ],
 )
 def test_a_run_json_that_contradicts_the_records_is_noticed(report: Path, changes: dict[str, Any], words: str) -> None:

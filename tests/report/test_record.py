@@ -58,6 +58,7 @@ def test_the_schema_names_exactly_the_fields_of_a_record_and_of_a_finding() -> N
         ("moments", {"admitted": "soon"}),
         ("surprise", 1),
         ("notes", "one"),
+        ("absences", ["no such gate"]),
     ],
 )
 def test_what_breaks_the_schema_is_refused_and_the_message_names_the_test_and_the_field(field: str, value: Any) -> None:
@@ -71,6 +72,11 @@ def test_what_breaks_the_schema_is_refused_and_the_message_names_the_test_and_th
 def test_these_verdicts_need_a_reason(verdict: Verdict) -> None:
     with pytest.raises(ReportError, match="reason"):
         encode(record(verdict=verdict))
+
+
+def test_what_is_not_applicable_names_why() -> None:
+    with pytest.raises(ReportError, match="absences"):
+        encode(record(verdict=Verdict.NOT_APPLICABLE, reason="too new", absences=()))
 
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.KNOWN])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from raykueue.audit.explanations import KnownIssue, overdue
 from raykueue.audit.judge import fixed
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
+from raykueue.model.applicability import doubts, excuses
 from raykueue.model.findings import Verdict
 from raykueue.report.gate.evidence import Refusal, ran
 from raykueue.report.gate.required import Cell
@@ -80,6 +81,7 @@ def objections(judged: Judged, issues: Sequence[KnownIssue]) -> Iterator[Objecti
             yield Objection(EXIT_INFRA, "interrupted", where, f"{report.folder.name}: the run was interrupted")
     for record in judged.records:
         yield from _of_record(record, where)
+        yield from _of_absence(record, judged.cell)
         yield from _of_known(record, judged.cell, issues)
     yield from _of_required(judged)
     yield from _of_vanished(judged, issues)
@@ -119,6 +121,14 @@ def _of_record(record: Record, where: str) -> Iterator[Objection]:
                 yield Objection(EXIT_FAILED, "unexplained", where, f"{record.id}: {one_line(told(one), 300)}")
 
 
+def _of_absence(record: Record, cell: Cell) -> Iterator[Objection]:
+    """Because of what a test was not applicable is looked up again: a gate that is open, or unknown, is no reason."""
+    if record.verdict is Verdict.NOT_APPLICABLE:
+        for why in doubts(record.absences, cell.pair, cell.backend):
+            what = f"{record.id}: it says that it is not applicable ({one_line(record.reason)}), but {why}"
+            yield Objection(EXIT_INFRA, "not applicable", str(cell), what)
+
+
 def _of_known(record: Record, cell: Cell, issues: Sequence[KnownIssue]) -> Iterator[Objection]:
     concerned = {issue.id for issue in issues if issue.concerns(record.id, cell.pair)}
     for known in known_ids(record):
@@ -135,9 +145,10 @@ def _of_required(judged: Judged) -> Iterator[Objection]:
             yield Objection(EXIT_INFRA, "missing", where, f"{test}: required, and no report has it")
         elif record.verdict is Verdict.SKIPPED:
             yield Objection(EXIT_INFRA, "skipped", where, f"{test}: required, and skipped: {one_line(record.reason)}")
-        elif record.verdict is Verdict.NOT_APPLICABLE and must_run:
+        elif record.verdict is Verdict.NOT_APPLICABLE:
             what = f"{test}: required on every such pair, and not applicable: {one_line(record.reason)}"
-            yield Objection(EXIT_INFRA, "not applicable", where, what)
+            if must_run or not any(map(excuses, record.absences)):
+                yield Objection(EXIT_INFRA, "not applicable", where, what)
 
 
 def _of_vanished(judged: Judged, issues: Sequence[KnownIssue]) -> Iterator[Objection]:

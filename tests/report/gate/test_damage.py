@@ -136,9 +136,9 @@ def a_clock_that_ran_backwards(report: Path, _: Path) -> Sequence[Path]:
     return [report]
 
 
-@wrong(EXIT_USAGE, "run.json is of format 2, this gate reads 1")
+@wrong(EXIT_USAGE, "run.json is of format 1, this gate reads 2")
 def a_report_of_another_schema(report: Path, _: Path) -> Sequence[Path]:
-    forge(report, format=2)
+    forge(report, format=1)
     return [report]
 
 
@@ -269,6 +269,42 @@ def a_test_that_must_run_and_did_not_apply(_: Path, base: Path) -> Sequence[Path
     return [write(base / "other", _with(IDS[0], verdict=Verdict.NOT_APPLICABLE, reason="no gate"))]
 
 
+@wrong(EXIT_INFRA, "but this pair has submitter-pod-set (kueue pkg/")
+def a_test_that_did_not_apply_though_the_pair_has_what_it_needs(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("needs:submitter-pod-set"))]
+
+
+@wrong(EXIT_INFRA, "but this pair does not have legacy-deletion-policy")
+def a_test_that_did_not_apply_though_the_pair_lacks_what_it_must_lack(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("needs:legacy-deletion-policy", "lacks:legacy-deletion-policy"))]
+
+
+@wrong(EXIT_INFRA, "but there is no gate 'sidecar'")
+def a_test_that_did_not_apply_because_of_a_gate_that_nobody_knows(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("needs:sidecar"))]
+
+
+@wrong(EXIT_INFRA, "but embedded clusters are of tier control-plane")
+def a_test_that_did_not_apply_on_the_tier_that_it_needs(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("tier:control-plane"))]
+
+
+@wrong(EXIT_INFRA, "but exclusive is no obstacle on embedded clusters")
+def a_test_that_did_not_apply_to_controllers_that_are_ours(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("exclusive"))]
+
+
+@wrong(EXIT_INFRA, "required on every such pair, and not applicable: for a reason")
+def a_test_that_is_required_where_it_can_not_run(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", _absent("tier:node", "faults:nodes"))]
+
+
+@wrong(EXIT_INFRA, "but this pair has submitter-pod-set")
+def a_test_that_nobody_requires_and_that_did_not_apply_for_no_reason(report: Path, base: Path) -> Sequence[Path]:
+    changed = {"verdict": Verdict.NOT_APPLICABLE, "reason": "r", "absences": ("needs:submitter-pod-set",)}
+    return [report, write(base / "other", [a_record("suites/x/test_x.py::test_x", **changed)])]
+
+
 @wrong(EXIT_INFRA, "could not be reached")
 def a_test_that_could_not_be_judged(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", _with(IDS[0], verdict=Verdict.INFRA, reason="the API server could not be reached"))]
@@ -324,6 +360,10 @@ def test_a_gate_stays_closed_for(damage: Damage, code: int, words: str, tmp_path
     decision = answer(*damage(report, tmp_path))
     assert decision.exit_code == code
     assert [one for one in decision.objections if words in one.what], decision.objections
+
+
+def _absent(*absences: str) -> list[Record]:
+    return _with(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="for a reason", absences=absences)
 
 
 def _with(test: str, **changes: Any) -> list[Record]:

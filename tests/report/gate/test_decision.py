@@ -27,9 +27,16 @@ def test_a_gate_opens_for_all_that_it_requires(tmp_path: Path) -> None:
     assert (decision.exit_code, decision.objections) == (EXIT_OK, ())
 
 
-def test_a_test_may_not_apply_where_it_need_not_run(tmp_path: Path) -> None:
-    records = [*map(a_record, IDS), a_record(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="gate sidecar-submitter")]
-    assert answer(write(tmp_path, records)).exit_code == EXIT_OK
+@pytest.mark.parametrize("absences", [("needs:legacy-deletion-policy",), ("lacks:v1beta2", "needs:head-not-replaced")])
+def test_a_test_may_not_apply_where_it_need_not_run(absences: tuple[str, ...], tmp_path: Path) -> None:
+    absent = a_record(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="this pair is too new", absences=absences)
+    assert answer(write(tmp_path, [*map(a_record, IDS), absent])).exit_code == EXIT_OK
+
+
+@pytest.mark.parametrize("absence", ["tier:node", "faults:nodes"])
+def test_a_test_that_nobody_requires_may_need_another_kind_of_cluster(absence: str, tmp_path: Path) -> None:
+    absent = a_record("suites/x/test_x.py::test_x", verdict=Verdict.NOT_APPLICABLE, reason="r", absences=(absence,))
+    assert answer(write(tmp_path, [*map(a_record, (*IDS, VARYING)), absent])).exit_code == EXIT_OK
 
 
 def test_the_shards_of_a_run_count_as_the_whole(tmp_path: Path) -> None:
@@ -65,7 +72,8 @@ def test_what_is_not_required_may_be_there(tmp_path: Path) -> None:
 
 def test_a_pair_of_which_nothing_ran_is_empty(tmp_path: Path) -> None:
     write(tmp_path)
-    absent = a_record("suites/x/test_x.py::test_x", verdict=Verdict.NOT_APPLICABLE, reason="no such gate")
+    absences = ("needs:v1beta2",)
+    absent = a_record("suites/x/test_x.py::test_x", verdict=Verdict.NOT_APPLICABLE, reason="r", absences=absences)
     write(tmp_path, [absent], pair=VERSIONS.pair(kueue="0.10.1", kuberay="1.3.2"))
     assert answer(tmp_path).exit_code == EXIT_EMPTY
 
