@@ -15,7 +15,7 @@ from raykueue.matrix.outcome import Outcome, exit_code
 from raykueue.matrix.selection import short
 from raykueue.model.findings import Verdict
 from raykueue.report.summary import code, inline
-from raykueue.report.wording import HEADLINES, count_of, duration, one_line
+from raykueue.report.wording import HEADLINES, commit_word, count_of, duration, one_line
 
 WORDS = {
     EXIT_OK: "green",
@@ -95,7 +95,10 @@ def markdown(
     result = exit_code(every, interrupted=interrupted)
     default = default_among(every, plan.default)
     lines = [f"# {headline(every, result)}", ""]
-    lines += [f"Profile {plan.profile}, suite {inline(plan.suite_version)} ({inline(plan.commit[:9])}). {LEGEND}.", ""]
+    lines += [
+        f"Profile {plan.profile}, suite {inline(plan.suite_version)} ({inline(commit_word(plan.commit))}). {LEGEND}.",
+        "",
+    ]
     lines += [_line(head), "|---" * len(head) + "|", *(_line(map(inline, row)) for row in cells), ""]
     if default is None:
         lines += ["The default pair is not among them, or was not judged, so nothing is compared with it.", ""]

@@ -37,7 +37,7 @@ class RunFacts:
     """Of versions.toml."""
     suite_version: str = ""
     commit: str = ""
-    """Of the suite's own repository, `-dirty` if it was changed; empty if unknown."""
+    """Of the suite's own repository, `-dirty-` and a digest of the changes behind it; empty if unknown."""
     drift: tuple[str, ...] = ()
     """How what ran differs from what was pinned, a sentence each: then the verdict is about something else."""
 

@@ -81,11 +81,18 @@ def pair_line(run: RunInfo) -> str:
     return one_line(line)
 
 
+def commit_word(commit: str) -> str:
+    """`b7ae8e3c0`, `b7ae8e3c0-dirty-0a1b2c3d4e5f`, or that nobody knows it."""
+    name, dash, dirty = commit.partition("-")
+    return f"{name[:9]}{dash}{dirty}" or "of unknown commit"
+
+
 def setting_line(run: RunInfo) -> str:
     """What it ran on, and which suite: `embedded cluster, tier control-plane, profile core, suite 0.1.0 (b7ae8e3)`."""
     facts = run.facts
-    commit, dash, dirty = facts.commit.partition("-")
-    suite = f"suite {facts.suite_version or 'of unknown version'}" + (f" ({commit[:9]}{dash}{dirty})" if commit else "")
+    suite = f"suite {facts.suite_version or 'of unknown version'}" + (
+        f" ({commit_word(facts.commit)})" if facts.commit else ""
+    )
     return one_line(f"{run.backend} cluster, tier {facts.tier}, profile {facts.profile}, {suite}")
 
 

@@ -20,6 +20,7 @@ from raykueue.toolchain.builder import Toolchain
 from raykueue.toolchain.lock import load_versions
 from tests.ci.scripts import ROOT, load
 from tests.report.gate.reports import a_record, write
+from tests.report.samples import FACTS
 
 VERSIONS = load_versions()
 
@@ -92,7 +93,8 @@ def test_an_unknown_pair_is_a_usage_error(binaries: ModuleType, capsys: pytest.C
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """ci/jobs/gate in a folder of this test's own: exit code, and what is on the run's page.
 
-    `raykueue gate` is the real one, but in this process and without known issues, which may be overdue today.
+    `raykueue gate` is the real one, but in this process, at the commit of the samples, and without known issues, which
+    may be overdue today.
     """
     module = load("jobs/gate")
 
@@ -102,6 +104,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
 
     monkeypatch.setattr(module.subprocess, "run", call)
     monkeypatch.setattr(command, "_known_issues", list)
+    monkeypatch.setattr(command, "commit_of", lambda _: FACTS.commit)
     page = tmp_path / "page.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from raykueue.model.findings import Verdict
-from raykueue.report.wording import MEANING, duration, one_line, tally, title
+from raykueue.report.wording import MEANING, commit_word, duration, one_line, tally, title
 from tests.report.samples import record
 
 
@@ -46,3 +46,9 @@ def test_one_line_shortens_and_says_so() -> None:
 def test_a_tally_names_what_occurs_the_important_first() -> None:
     each = [record(verdict=verdict) for verdict in (Verdict.PASS, Verdict.KNOWN, Verdict.PASS, Verdict.FAIL)]
     assert tally(each) == "1 fail, 1 known, 2 pass"
+
+
+def test_a_commit_is_shortened_but_not_what_was_changed_beyond_it() -> None:
+    assert commit_word("b" * 40) == "b" * 9
+    assert commit_word("b" * 40 + "-dirty-0a1b2c3d4e5f") == "b" * 9 + "-dirty-0a1b2c3d4e5f"
+    assert commit_word("") == "of unknown commit"

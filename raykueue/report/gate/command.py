@@ -8,18 +8,20 @@ from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+import raykueue
 from raykueue.audit.explanations import KnownIssue
 from raykueue.audit.tables import read_known_issues
 from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Versions
 from raykueue.model.versions import parse as parse_versions
 from raykueue.report.errors import ReportError
+from raykueue.report.gate.belonging import Suite
 from raykueue.report.gate.decision import Question, decide
 from raykueue.report.gate.evidence import gather
 from raykueue.report.gate.required import Required, parse
 from raykueue.report.gate.summary import markdown
 from raykueue.report.gate.text import text
-from raykueue.report.provenance import suite_version
+from raykueue.report.provenance import commit_of, suite_version
 
 _REQUIRED = Path("ci/required.toml")
 
@@ -29,7 +31,7 @@ pair, nothing failed, nothing is unexplained, nothing could not be found out, no
 and nothing that the baseline covered is uncovered now.
 
 A folder is a report, or has reports below it; shards of one run are put together. Reports that are empty, unfinished,
-damaged, of another suite or of other pins are refused. Digests show damage, not forgery.
+damaged, of another suite, of a changed one or of other pins are refused. Digests show damage, not forgery.
 """
 _EXAMPLES = """\
 examples:
@@ -59,6 +61,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--required", metavar="FILE", type=Path, default=_REQUIRED, help=f"what gates require ({_REQUIRED})"
     )
+    parser.add_argument(
+        "--allow-other-commits",
+        action="store_true",
+        help="count reports of another commit than this gate's, of a changed suite or of an unknown one; it is told",
+    )
     parser.add_argument("--summary", metavar="FILE", type=Path, help="append the answer as Markdown, 800 KiB at most")
     parser.set_defaults(run=run)
 
@@ -73,9 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     versions = _versions()
     question = Question(
         gate=_required(arguments.required).gate(arguments.gate),
-        versions=versions,
+        suite=Suite(versions, suite_version(), commit_of(Path(raykueue.__file__)), arguments.allow_other_commits),
         issues=tuple(_known_issues()),
-        suite=suite_version(),
         today=datetime.now(UTC).date(),
         named=tuple(_pair(text, versions) for text in arguments.pair),
     )

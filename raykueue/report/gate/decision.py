@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from raykueue.audit.explanations import KnownIssue
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
-from raykueue.model.versions import Pair, Versions
+from raykueue.model.versions import Pair
+from raykueue.report.gate.belonging import Suite, of_this_suite, that_fit
 from raykueue.report.gate.changes import Change, changes, comparable, uncovered
-from raykueue.report.gate.evidence import Evidence, of_this_suite, that_fit
+from raykueue.report.gate.evidence import Evidence, Refusal
 from raykueue.report.gate.judging import (
     Judged,
     Objection,
@@ -37,10 +38,8 @@ class Question:
     """What a gate is asked, apart from the reports."""
 
     gate: Gate
-    versions: Versions
+    suite: Suite
     issues: tuple[KnownIssue, ...]
-    suite: str
-    """The version of the suite that asks."""
     today: datetime.date
     named: tuple[Pair, ...] = ()
 
@@ -54,6 +53,8 @@ class Decision:
     objections: tuple[Objection, ...]
     changes: tuple[Change, ...]
     baseline: Evidence | None
+    waived: tuple[Refusal, ...] = ()
+    """Why some of the reports would not count, had nobody said that they should."""
 
     @property
     def exit_code(self) -> int:
@@ -67,8 +68,8 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
     Raises:
         UsageError: the gate and the named pairs do not fit.
     """
-    required = question.gate.cells(question.versions, question.named)
-    believed = that_fit(of_this_suite(evidence, question.versions, question.suite))
+    required = question.gate.cells(question.suite.versions, question.named)
+    believed = that_fit(of_this_suite(evidence, question.suite))
     cells = together(believed.cells(), required)
     against = [*of_refusals(believed.refusals), *of_reviews(question.issues, question.today)]
     if not believed.reports:
@@ -85,4 +86,4 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         against += of_refusals(baseline.refusals, "baseline ")
         found = () if baseline.refusals else changes(baseline.cells(), cells)
         against += uncovered(found, question.gate.retired, question.today)
-    return Decision(question.gate.name, cells, tuple(against), tuple(found), baseline)
+    return Decision(question.gate.name, cells, tuple(against), tuple(found), baseline, believed.waived)

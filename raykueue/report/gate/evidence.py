@@ -1,4 +1,4 @@
-"""Which reports a gate believes: found, read whole, and of one suite. All others are refused, each with its reason.
+"""Which reports there are, found and read whole. What can't be read is refused, with its reason.
 
 Digests show damage, not forgery: who can write a report can write its digests, too.
 """
@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE, UsageError
-from raykueue.model.findings import Verdict
-from raykueue.model.versions import Versions
+from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE
 from raykueue.report.errors import ReportError
 from raykueue.report.files import PLAN, RECORDS, RUN, sha256
 from raykueue.report.gate.required import Cell
@@ -25,8 +23,6 @@ MATRIX = "matrix.json"
 """What `raykueue matrix run` leaves beside the reports of its pairs."""
 _MARKS = frozenset({PLAN, RECORDS, RUN})
 """A folder that has one of these is meant to be a report, even if it is none."""
-
-_JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.KNOWN, Verdict.FIXED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +41,8 @@ class Evidence:
 
     reports: tuple[LoadedReport, ...]
     refusals: tuple[Refusal, ...]
+    waived: tuple[Refusal, ...] = ()
+    """What would be refused, and counts because somebody said that it should."""
 
     def cells(self) -> dict[Cell, list[LoadedReport]]:
         """The reports of each pair and kind of cluster: one, or the shards of one."""
@@ -91,46 +89,6 @@ def gather(folders: Sequence[Path]) -> Evidence:
             else:
                 reports[path] = read
     return Evidence(tuple(reports.values()), tuple(refusals))
-
-
-def of_this_suite(evidence: Evidence, versions: Versions, suite: str) -> Evidence:
-    """Without the reports that nothing can be concluded from here: of another suite, lock or release, or empty."""
-    kept: list[LoadedReport] = []
-    refusals = list(evidence.refusals)
-    for report in evidence.reports:
-        refusal = _foreign(report, versions, suite) or _unfit(report)
-        if refusal is None:
-            kept.append(report)
-        else:
-            refusals.append(refusal)
-    return Evidence(tuple(kept), tuple(refusals))
-
-
-def that_fit(evidence: Evidence) -> Evidence:
-    """The same, with a refusal for each two that contradict each other: other commits or profiles, a test run twice."""
-    refusals = list(evidence.refusals)
-    for cell, reports in evidence.cells().items():
-        seen: dict[str, Path] = {}
-        for report in reports:
-            twice = [record.id for record in ran(report.records) if record.id in seen]
-            if twice:
-                why = f"{twice[0]} has a record in {seen[twice[0]].name}, too, on {cell}: which one counts?"
-                refusals.append(Refusal(EXIT_USAGE, str(report.folder), why))
-            seen |= {record.id: report.folder for record in ran(report.records)}
-        refusals += _mixed(reports, "profile", [report.run.facts.profile for report in reports])
-        refusals += _mixed(reports, "tier", [report.run.facts.tier for report in reports])
-    reports = list(evidence.reports)
-    return Evidence(
-        evidence.reports,
-        (*refusals, *_mixed(reports, "commit of the suite", [report.run.facts.commit for report in reports])),
-    )
-
-
-def _mixed(reports: Sequence[LoadedReport], what: str, values: Sequence[str]) -> Iterator[Refusal]:
-    for report, value in zip(reports, values, strict=True):
-        if value != values[0]:
-            why = f"its {what} is {value or 'unknown'}, that of {reports[0].folder.name} is {values[0] or 'unknown'}"
-            yield Refusal(EXIT_USAGE, str(report.folder), why)
 
 
 def _found(folder: Path) -> Iterator[Path | Refusal]:
@@ -181,40 +139,6 @@ def _other_format(path: Path) -> object | None:
         return None
     found: object = body.get("format") if isinstance(body, dict) else None
     return None if found == FORMAT else found
-
-
-def _foreign(report: LoadedReport, versions: Versions, suite: str) -> Refusal | None:
-    run, where = report.run, str(report.folder)
-    if run.facts.suite_version != suite:
-        why = f"suite {run.facts.suite_version or 'of unknown version'} wrote it, this is the gate of suite {suite}"
-        return Refusal(EXIT_USAGE, where, why)
-    try:
-        pair = versions.made_of(run.pair)
-    except UsageError as error:
-        return Refusal(EXIT_USAGE, where, str(error))
-    return _other_pins(report, versions.digest(pair))
-
-
-def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
-    if drift := report.run.facts.drift:
-        return Refusal(EXIT_USAGE, str(report.folder), f"what ran was not what was pinned (--allow-drift): {drift[0]}")
-    seen = report.run.facts.lock_digest
-    if not seen and not any(record.verdict in _JUDGED for record in ran(report.records)):
-        return None  # the cluster did not start; what its records say of that is what matters
-    if seen == lock:
-        return None
-    why = f"what it ran was pinned by another versions.toml (digest {seen[:12] or 'unknown'}, here {lock[:12]})"
-    return Refusal(EXIT_USAGE, str(report.folder), why)
-
-
-def _unfit(report: LoadedReport) -> Refusal | None:
-    run, where = report.run, str(report.folder)
-    if run.wall_seconds < 0:
-        return Refusal(EXIT_INFRA, where, f"it finished ({run.finished}) before it started ({run.started})")
-    if not ran(report.records):
-        # A run without a plan has a problem, if it has anything at all: the problem's record says it better.
-        return None if report.records else Refusal(EXIT_EMPTY, where, "no test was selected, so nothing ran")
-    return None
 
 
 def same(one: LoadedReport, other: LoadedReport) -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from raykueue.model.findings import Verdict
 from raykueue.report.gate.changes import Change
 from raykueue.report.gate.decision import WORDS, Decision
+from raykueue.report.gate.evidence import Refusal
 from raykueue.report.gate.judging import Judged, Objection
 from raykueue.report.gate.text import headline, not_compared, since
 from raykueue.report.summary import LIMIT, code, fit, inline, section
 from raykueue.report.verdict import counts
 from raykueue.report.wording import MEANING, duration, known_ids
 
-_OBJECTIONS, _CHANGES, _KNOWN = 400 * 1024, 200 * 1024, 60 * 1024
+_OBJECTIONS, _WAIVED, _CHANGES, _KNOWN = 400 * 1024, 40 * 1024, 200 * 1024, 60 * 1024
 """Bytes at most; the grid of pairs gets what is left, and no gate has so many pairs."""
 _WORD = "in the terminal's output, or in the reports"
 
@@ -24,6 +25,7 @@ def markdown(decision: Decision) -> str:
         f"# {inline(headline(decision))}\n\n",
         f"{WORDS[decision.exit_code]}, exit code {decision.exit_code}. Digests show damage, not forgery.\n\n",
         *section("Why it is closed", decision.objections, _objection, _OBJECTIONS, _WORD),
+        *section("Counted all the same (--allow-other-commits)", decision.waived, _waived, _WAIVED, _WORD),
         *_changed(decision),
         *section("Known upstream defects that show", _known(decision), str, _KNOWN, _WORD),
         "## Pairs\n\n" + _head(),
@@ -34,6 +36,10 @@ def markdown(decision: Decision) -> str:
 
 def _objection(objection: Objection) -> str:
     return f"* **{objection.kind}**, {inline(objection.where)}: {inline(objection.what)}\n"
+
+
+def _waived(refusal: Refusal) -> str:
+    return f"* {inline(refusal.where)}: {inline(refusal.why)}\n"
 
 
 def _changed(decision: Decision) -> list[str]:

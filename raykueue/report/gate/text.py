@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from raykueue.report.gate.decision import WORDS, Decision
 from raykueue.report.gate.judging import Judged
 from raykueue.report.verdict import counts
-from raykueue.report.wording import MEANING, count_of, duration, one_line
+from raykueue.report.wording import MEANING, commit_word, count_of, duration, one_line
 
 _SHOWN = 12
 """Of each kind of objection or change; all of them are in the summary."""
@@ -19,6 +19,7 @@ def text(decision: Decision) -> str:
     lines = [f"raykueue: gate {decision.gate}", ""]
     lines += [f"  {judged.cell}: {tally_of(judged)}" for judged in decision.cells]
     lines += _grouped("", [(one.kind, one.where, one.what) for one in decision.objections])
+    lines += _grouped("", [("counted all the same", one.where, one.why) for one in decision.waived])
     if why := not_compared(decision):
         lines += ["", why]
     else:
@@ -30,6 +31,8 @@ def text(decision: Decision) -> str:
 def headline(decision: Decision) -> str:
     """`gate nightly CLOSED: 2 failed, 1 missing`, or how much it looked at."""
     word = f"gate {decision.gate} {WORDS[decision.exit_code]}"
+    if decision.waived:
+        word += f" (with {count_of(len(decision.waived), 'report')} of other commits)"
     if decision.objections:
         kinds = Counter(one.kind for one in decision.objections)
         return f"{word}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items())
@@ -48,7 +51,7 @@ def not_compared(decision: Decision) -> str:
 def since(decision: Decision) -> str:
     """When the baseline ran, and of which commit it is."""
     reports = decision.baseline.reports if decision.baseline is not None else ()
-    commits = dict.fromkeys(report.run.facts.commit[:9] or "of unknown commit" for report in reports)
+    commits = dict.fromkeys(commit_word(report.run.facts.commit) for report in reports)
     return f"{min(report.run.started for report in reports)}, suite {', '.join(commits)}"
 
 

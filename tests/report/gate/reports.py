@@ -12,6 +12,7 @@ from typing import Any
 
 from raykueue.model.versions import Pair, Versions
 from raykueue.report.folder import ReportFolder
+from raykueue.report.gate.belonging import Suite
 from raykueue.report.gate.command import _versions
 from raykueue.report.gate.decision import Decision, Question, decide
 from raykueue.report.gate.evidence import gather
@@ -23,7 +24,7 @@ from tests.report.samples import FACTS, record
 VERSIONS: Versions = _versions()
 TODAY = datetime.date(2026, 11, 5)
 NOW = datetime.datetime(2026, 11, 5, 10, 15, 2, tzinfo=datetime.UTC)
-SUITE = "0.1.0"
+SUITE = Suite(VERSIONS, "0.1.0", FACTS.commit)
 IDS = [f"suites/walkthrough/test_deploy.py::test_{name}" for name in ("a", "b", "c")]
 VARYING = "suites/submission/test_outcome.py::test_varies[sidecar]"
 REQUIRED = f"""
@@ -90,7 +91,7 @@ def forge(report: Path, **changes: Any) -> None:
 
 def question(required: str = REQUIRED, gate: str | None = None, **changes: Any) -> Question:
     """As the command puts it, on the day on which the samples ran, and without known issues."""
-    asked = Question(parse(required).gate(gate), VERSIONS, (), SUITE, TODAY)
+    asked = Question(parse(required).gate(gate), SUITE, (), TODAY)
     return dataclasses.replace(asked, **changes)
 
 

@@ -14,7 +14,7 @@ from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_U
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record
 from tests.report.gate.reports import IDS, VARYING, VERSIONS, a_record, answer, forge, write
-from tests.report.samples import finding
+from tests.report.samples import FACTS, finding
 
 Damage = Callable[[Path, Path], Sequence[Path]]
 """Takes a good report, which the gate opens for, and the folder that it is in; returns what the gate is given."""
@@ -147,6 +147,21 @@ def a_report_of_another_suite(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", suite_version="9.9.9")]
 
 
+@wrong(EXIT_USAGE, "the suite at ccccccccc wrote it, this is the gate of b7ae8e3c0")
+def a_report_of_another_commit(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", commit="c" * 40)]
+
+
+@wrong(EXIT_USAGE, "the suite that wrote it was changed (b7ae8e3c0-dirty-0a1b2c3d4e5f)")
+def a_report_of_a_changed_suite(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", commit=f"{FACTS.commit}-dirty-0a1b2c3d4e5f")]
+
+
+@wrong(EXIT_USAGE, "it does not say of which commit")
+def a_report_of_an_unknown_commit(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", commit="")]
+
+
 @wrong(EXIT_USAGE, "pinned by another versions.toml")
 def a_report_of_other_pins(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", lock_digest="ab" * 32)]
@@ -210,11 +225,6 @@ def a_copy_of_a_report(report: Path, base: Path) -> Sequence[Path]:
 def a_failure_that_was_run_again_until_it_passed(report: Path, base: Path) -> Sequence[Path]:
     failed = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many")
     return [write(base / "first", [failed]), report]
-
-
-@wrong(EXIT_USAGE, "its commit of the suite is")
-def shards_of_two_commits(report: Path, base: Path) -> Sequence[Path]:
-    return [report, write(base / "other", [a_record("suites/x/test_x.py::test_x")], commit="c" * 40)]
 
 
 @wrong(EXIT_USAGE, "its profile is smoke")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 from pathlib import Path
@@ -11,10 +12,13 @@ from raykueue.model.findings import Verdict
 from raykueue.report.gate.decision import decide
 from raykueue.report.gate.evidence import gather
 from raykueue.report.gate.judging import Objection, exit_code
-from tests.report.gate.reports import IDS, TODAY, VARYING, VERSIONS, a_record, answer, kinds, question, write
-from tests.report.samples import finding
+from raykueue.report.gate.summary import markdown
+from raykueue.report.gate.text import text
+from tests.report.gate.reports import IDS, SUITE, TODAY, VARYING, VERSIONS, a_record, answer, kinds, question, write
+from tests.report.samples import FACTS, finding
 from tests.report.test_known import issue
 
+TRYING = dataclasses.replace(SUITE, other_commits=True)
 ALWAYS = issue(tests=("suites/walkthrough/*",))
 
 
@@ -60,6 +64,53 @@ def test_of_a_pair_that_a_matrix_ran_again_the_last_report_counts(tmp_path: Path
     ran = {"report": str(last.relative_to(tmp_path)), "reason": ""}
     (tmp_path / "matrix.json").write_text(json.dumps({"results": {"a": ran}}))
     assert answer(tmp_path).exit_code == EXIT_OK
+
+
+CHANGED = f"{FACTS.commit}-dirty-0a1b2c3d4e5f"
+
+
+@pytest.mark.parametrize("commit", ["c" * 40, CHANGED, ""], ids=["another", "changed", "unknown"])
+def test_reports_of_other_commits_count_where_somebody_says_so_and_the_answer_says_it(
+    commit: str, tmp_path: Path
+) -> None:
+    report = write(tmp_path, commit=commit)
+    assert answer(report).exit_code == EXIT_USAGE
+    decision = answer(report, suite=TRYING)
+    assert decision.exit_code == EXIT_OK
+    assert "gate one OPEN (with 1 report of other commits): " in text(decision)
+    assert f"counted all the same (1): {report}" in text(decision)
+    assert "## Counted all the same" in markdown(decision)
+    assert markdown(decision).startswith("# gate one OPEN (with 1 report of other commits)")
+
+
+def test_what_is_wrong_otherwise_stays_wrong_where_other_commits_count(tmp_path: Path) -> None:
+    write(tmp_path / "1", [a_record(IDS[0]), a_record(VARYING)], commit="c" * 40)
+    write(tmp_path / "2", [a_record(IDS[1]), a_record(IDS[2])])
+    mixed = answer(tmp_path, suite=TRYING)
+    assert mixed.exit_code == EXIT_USAGE
+    assert "its commit of the suite is" in mixed.objections[0].what
+    other = answer(write(tmp_path / "3", commit="c" * 40, suite_version="9.9.9"), suite=TRYING)
+    assert (other.exit_code, other.waived) == (EXIT_USAGE, ())
+
+
+def test_two_trees_that_were_changed_otherwise_do_not_belong_together(tmp_path: Path) -> None:
+    write(tmp_path / "1", [a_record(IDS[0]), a_record(VARYING)], commit=CHANGED)
+    write(tmp_path / "2", [a_record(IDS[1]), a_record(IDS[2])], commit=CHANGED.replace("0a", "ff"))
+    assert answer(tmp_path, suite=TRYING).exit_code == EXIT_USAGE
+
+
+def test_a_changed_gate_opens_for_nothing_that_it_was_not_asked_to_take(tmp_path: Path) -> None:
+    report = write(tmp_path)
+    assert answer(report, suite=dataclasses.replace(SUITE, commit=CHANGED)).exit_code == EXIT_USAGE
+
+
+def test_a_gate_without_a_repository_compares_commits_with_each_other_only(tmp_path: Path) -> None:
+    installed = dataclasses.replace(SUITE, commit="")
+    report = write(tmp_path / "1", commit="c" * 40)
+    assert answer(report, suite=installed).exit_code == EXIT_OK
+    other = write(tmp_path / "2", [a_record("suites/x/test_x.py::test_x")])
+    assert answer(report, other, suite=installed).exit_code == EXIT_USAGE
+    assert answer(write(tmp_path / "3", commit=""), suite=installed).exit_code == EXIT_USAGE
 
 
 def test_what_is_not_required_may_be_there(tmp_path: Path) -> None:

@@ -6,21 +6,23 @@ from pathlib import Path
 import pytest
 
 from raykueue.cli import main
-from raykueue.errors import EXIT_FAILED, EXIT_USAGE
+from raykueue.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from raykueue.model.findings import Verdict
+from raykueue.report.gate import command
 from raykueue.report.gate.judging import Objection
 from raykueue.report.gate.summary import markdown
 from raykueue.report.gate.text import text
 from raykueue.report.summary import LIMIT
 from tests.report.gate.reports import IDS, REQUIRED, VARYING, VERSIONS, a_record, answer, write
-from tests.report.samples import finding
+from tests.report.samples import FACTS, finding
 from tests.report.test_known import issue
 
 FAILED = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many")
 
 
 @pytest.fixture
-def required(tmp_path: Path) -> str:
+def required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(command, "commit_of", lambda _: FACTS.commit)
     (tmp_path / "required.toml").write_text(REQUIRED)
     return f"--required={tmp_path / 'required.toml'}"
 
@@ -81,6 +83,17 @@ def test_the_command_prints_the_answer_and_appends_the_summary(
     out = capsys.readouterr().out
     assert out.endswith(f"(exit code {code})\n")
     assert summary.read_text().startswith("before\n# gate one ")
+
+
+def test_the_command_holds_reports_against_its_own_commit(
+    tmp_path: Path, required: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_known_issues", list)
+    report = write(tmp_path / "reports", commit="c" * 40)
+    assert main(["gate", str(report), required]) == EXIT_USAGE
+    assert "(--allow-other-commits takes it)" in capsys.readouterr().out
+    assert main(["gate", str(report), required, "--allow-other-commits"]) == EXIT_OK
+    assert "OPEN (with 1 report of other commits)" in capsys.readouterr().out
 
 
 def test_the_command_exits_as_the_gate_says(tmp_path: Path, required: str) -> None:
