@@ -15,8 +15,9 @@ from raykueue.errors import EXIT_INFRA, EXIT_OK, UsageError
 from raykueue.matrix.collecting import Collected, collect
 from raykueue.matrix.github import jobs_by_pair, jobs_by_shard
 from raykueue.matrix.grid import as_json, markdown, text, word
-from raykueue.matrix.matrix_file import MATRIX, MatrixFile, Plan, plan_of
+from raykueue.matrix.matrix_file import MATRIX, MatrixFile, Plan
 from raykueue.matrix.outcome import Outcome, exit_code, outcomes
+from raykueue.matrix.planning import plan_of
 from raykueue.matrix.running import PAIR_SECONDS, Commands, Runner
 from raykueue.matrix.selection import CLASSES, Shard, choose, short
 from raykueue.model.versions import Pair

@@ -1,11 +1,13 @@
-"""matrix.json: the plan of a matrix and what one shard of it has found so far, written anew after every pair."""
+"""matrix.json: the plan of a matrix and what one shard of it has found so far, written anew after every pair.
+
+The gate reads it, too, and needs no cluster for it: what makes a plan is elsewhere (`raykueue.matrix.planning`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-import raykueue
+from raykueue.errors import UsageError
 from raykueue.matrix.selection import Shard, pair_id
 from raykueue.model.versions import Pair
 from raykueue.report.errors import ReportError
 from raykueue.report.files import read, write
-from raykueue.report.provenance import commit_of, suite_version
-from raykueue.toolchain.lock import lock_text
 
 MATRIX = "matrix.json"
 _VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("matrix.schema.json").read_text("utf-8")))
@@ -106,27 +106,17 @@ class MatrixFile:
         except ValueError as error:
             raise ReportError(f"{folder / MATRIX}: not JSON: {error}") from error
         _check(body, folder)
+        try:
+            shard = Shard.parse(body["shard"])
+        except UsageError as error:
+            raise ReportError(f"{folder / MATRIX}: {error}") from error
         plan = body["plan"]
         plan |= {"pairs": tuple(map(_pair_from, plan["pairs"])), "default": _pair_from(plan["default"])}
         results = {name: Ran(**ran) for name, ran in body["results"].items()}
-        shard = Shard.parse(body["shard"])
         made = cls(folder, Plan(**plan | {"arguments": tuple(plan["arguments"])}), shard, results, body["interrupted"])
         if foreign := set(results) - {pair_id(pair) for pair in made.mine}:
             raise ReportError(f"{folder / MATRIX}: shard {shard} has a result of {min(foreign)}, which is none of it")
         return made
-
-
-def plan_of(pairs: Sequence[Pair], default: Pair, profile: str, arguments: Sequence[str]) -> Plan:
-    """The plan of a matrix that starts now, with what this suite says of itself."""
-    return Plan(
-        pairs=tuple(pairs),
-        default=default,
-        profile=profile,
-        arguments=tuple(arguments),
-        lock=hashlib.sha256(lock_text().encode()).hexdigest(),
-        suite_version=suite_version(),
-        commit=commit_of(Path(raykueue.__file__)),
-    )
 
 
 def _pair(pair: Pair) -> dict[str, str]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raykueue.matrix.matrix_file import MatrixFile, plan_of
+from raykueue.matrix.matrix_file import MatrixFile
 from raykueue.matrix.outcome import Outcome, outcomes
+from raykueue.matrix.planning import plan_of
 from raykueue.matrix.running import Commands, Runner
 from raykueue.matrix.selection import Shard
 from raykueue.model.versions import Pair

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE
+from raykueue.matrix.matrix_file import MATRIX, MatrixFile
+from raykueue.matrix.outcome import outcomes
+from raykueue.matrix.selection import pair_id
 from raykueue.report.errors import ReportError
 from raykueue.report.files import PLAN, RECORDS, RUN, sha256
 from raykueue.report.gate.required import Cell
@@ -19,8 +22,6 @@ from raykueue.report.reading import load
 from raykueue.report.record import Record
 from raykueue.report.run_info import FORMAT, LoadedReport, RunInfo
 
-MATRIX = "matrix.json"
-"""What `raykueue matrix run` leaves beside the reports of its pairs."""
 _MARKS = frozenset({PLAN, RECORDS, RUN})
 """A folder that has one of these is meant to be a report, even if it is none."""
 
@@ -107,17 +108,25 @@ def _found(folder: Path) -> Iterator[Path | Refusal]:
 
 
 def _of_matrix(folder: Path) -> Iterator[Path | Refusal]:
+    """Each pair of a shard has a report that counts, by the checks of the matrix itself; or it is told why not.
+
+    A report that does not count is read all the same: it may prove a failure.
+    """
     try:
-        results = json.loads((folder / MATRIX).read_text("utf-8"))["results"]
-        told = [(str(pair), str(ran["report"]), str(ran["reason"])) for pair, ran in results.items()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        yield Refusal(EXIT_INFRA, str(folder / MATRIX), f"it can't be read: {error!r}")
+        matrix = MatrixFile.load(folder)
+    except ReportError as error:
+        yield Refusal(EXIT_INFRA, str(folder), str(error).removeprefix(f"{folder}/"))
         return
-    for pair, report, reason in told:
-        if report:
-            yield folder / report
-        if reason or not report:
-            yield Refusal(EXIT_INFRA, str(folder), f"{pair}: {reason or 'it left no report'}")
+    if matrix.interrupted:
+        yield Refusal(EXIT_INFRA, str(folder), "the matrix was interrupted")
+    for one in outcomes(matrix):
+        ran = matrix.results.get(pair_id(one.pair))
+        if ran is not None and ran.report:
+            yield matrix.folder / ran.report
+            if one.report is None and not ran.reason:
+                continue  # it can't be read, which is told where it is read
+        if one.reason:
+            yield Refusal(EXIT_INFRA, str(folder), f"{pair_id(one.pair)}: {one.reason}")
 
 
 def _read(folder: Path) -> LoadedReport | Refusal:

@@ -6,10 +6,12 @@ import dataclasses
 import datetime
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raykueue.matrix.matrix_file import MatrixFile, Plan, Ran
+from raykueue.matrix.selection import Shard, pair_id
 from raykueue.model.versions import Pair, Versions
 from raykueue.report.folder import ReportFolder
 from raykueue.report.gate.belonging import Suite
@@ -80,6 +82,17 @@ def write(
     end = started + datetime.timedelta(seconds=68)
     folder.finish(about, end, problems=list(problems), interrupted=interrupted)
     return folder.path
+
+
+def a_matrix(
+    folder: Path, results: Mapping[Pair, Ran], pairs: Sequence[Pair] = (VERSIONS.default,), **changes: Any
+) -> Path:
+    """What `raykueue matrix run` leaves beside these reports, written by its own writer; returns its folder."""
+    plan = Plan(tuple(pairs), VERSIONS.default, "core", (), "5f" * 32, SUITE.version, FACTS.commit)
+    plan = dataclasses.replace(plan, **{name: changes.pop(name) for name in ("profile", "commit") if name in changes})
+    folder.mkdir(exist_ok=True)
+    MatrixFile(folder, plan, Shard(), {pair_id(pair): ran for pair, ran in results.items()}, **changes).save()
+    return folder
 
 
 def forge(report: Path, **changes: Any) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
+from raykueue.matrix.matrix_file import Ran
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record
-from tests.report.gate.reports import IDS, VARYING, VERSIONS, a_record, answer, forge, write
+from tests.report.gate.reports import IDS, VARYING, VERSIONS, a_matrix, a_record, answer, forge, write
 from tests.report.samples import FACTS, finding
 
 Damage = Callable[[Path, Path], Sequence[Path]]
@@ -183,7 +184,7 @@ def a_report_of_a_release_that_nobody_pinned(report: Path, _: Path) -> Sequence[
     return [report]
 
 
-@wrong(EXIT_INFRA, "it can't be read: JSONDecodeError")
+@wrong(EXIT_INFRA, "matrix.json: not JSON")
 def a_matrix_whose_file_is_cut_short(report: Path, _: Path) -> Sequence[Path]:
     (report.parent / "matrix.json").write_text('{"results": {')
     return [report.parent]
@@ -191,23 +192,7 @@ def a_matrix_whose_file_is_cut_short(report: Path, _: Path) -> Sequence[Path]:
 
 @wrong(EXIT_INFRA, "it was ended after 60 minutes")
 def a_matrix_that_does_not_count_a_report(report: Path, _: Path) -> Sequence[Path]:
-    ran = {"report": report.name, "reason": "it was ended after 60 minutes"}
-    (report.parent / "matrix.json").write_text(json.dumps({"results": {"a+b": ran}}))
-    return [report.parent]
-
-
-@wrong(EXIT_INFRA, "a+b: it left no report")
-def a_pair_of_a_matrix_that_left_no_report(report: Path, base: Path) -> Sequence[Path]:
-    (base / "matrix").mkdir()
-    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "", "reason": ""}}}))
-    return [report, base / "matrix"]
-
-
-@wrong(EXIT_INFRA, "there is no report")
-def a_report_of_a_matrix_that_is_gone(_: Path, base: Path) -> Sequence[Path]:
-    (base / "matrix").mkdir()
-    (base / "matrix" / "matrix.json").write_text(json.dumps({"results": {"a+b": {"report": "x", "reason": ""}}}))
-    return [base / "matrix"]
+    return [a_matrix(report.parent, {VERSIONS.default: Ran(0, "it was ended after 60 minutes", report.name)})]
 
 
 @wrong(EXIT_USAGE, "it is given twice")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 from pathlib import Path
 
 import pytest
@@ -55,15 +54,6 @@ def test_links_to_reports_are_not_followed_but_may_be_named(tmp_path: Path) -> N
     write(tmp_path)
     assert (tmp_path / "latest").is_symlink()
     assert answer(tmp_path).exit_code == answer(tmp_path / "latest").exit_code == EXIT_OK
-
-
-def test_of_a_pair_that_a_matrix_ran_again_the_last_report_counts(tmp_path: Path) -> None:
-    failed = a_record(IDS[0], verdict=Verdict.INFRA, reason="no memory was left")
-    write(tmp_path / "pairs" / "a", [failed])
-    last = write(tmp_path / "pairs" / "a")
-    ran = {"report": str(last.relative_to(tmp_path)), "reason": ""}
-    (tmp_path / "matrix.json").write_text(json.dumps({"results": {"a": ran}}))
-    assert answer(tmp_path).exit_code == EXIT_OK
 
 
 CHANGED = f"{FACTS.commit}-dirty-0a1b2c3d4e5f"
