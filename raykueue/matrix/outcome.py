@@ -84,8 +84,11 @@ def outcomes(one: MatrixFile) -> tuple[Outcome, ...]:
 
 
 def settled(one: Outcome) -> bool:
-    """Whether it need not run again: something was found out."""
-    return one.code in (EXIT_OK, EXIT_FAILED, EXIT_EMPTY)
+    """Whether it need not run again: everything was found out. A failure alone is not everything."""
+    if one.report is None or one.report.run.interrupted:
+        return False
+    judged = all(record.verdict is not Verdict.INFRA for record in one.records)
+    return judged and one.code in (EXIT_OK, EXIT_FAILED, EXIT_EMPTY)
 
 
 def exit_code(every: Iterable[Outcome], *, interrupted: bool = False) -> int:

@@ -45,7 +45,7 @@ def act(what: str, pair: dict[str, str], folder: Path, profile: str) -> int:
         return 3
     if what == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    interrupted = False
+    interrupted = what in ("fail-and-cut", "fail-and-late")
     if what in ("hang", "stubborn"):
         interrupted = hang(deaf=what == "stubborn")
     if what == "foreign":
@@ -55,6 +55,9 @@ def act(what: str, pair: dict[str, str], folder: Path, profile: str) -> int:
     verdicts = {
         "fail": [Verdict.PASS, Verdict.FAIL],
         "known": [Verdict.PASS, Verdict.KNOWN],
+        "fail-and-infra": [Verdict.FAIL, Verdict.INFRA],
+        "fail-and-cut": [Verdict.FAIL],
+        "fail-and-late": [Verdict.PASS, Verdict.FAIL],
         "infra": [Verdict.PASS, Verdict.INFRA],
         "inapplicable": [Verdict.NOT_APPLICABLE] * 2,
         "excused": [Verdict.NOT_APPLICABLE] * 2,

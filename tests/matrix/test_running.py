@@ -128,6 +128,17 @@ def test_what_was_found_out_is_not_run_again(tmp_path: Path) -> None:
     assert [one.code for one in outcomes(second)] == [EXIT_FAILED, EXIT_OK, EXIT_OK]
 
 
+@pytest.mark.parametrize("act", ["fail-and-infra", "fail-and-cut", "fail-and-late"])
+def test_a_pair_that_failed_before_everything_was_found_out_is_run_again(act: str, tmp_path: Path) -> None:
+    found = ran(tmp_path, {NEW: act}, pairs=[NEW, MIXED])
+    assert (found[NEW].code, exit_code(found.values())) == (EXIT_FAILED, EXIT_FAILED)
+    again: list[str] = []
+    resumed = runner(MatrixFile.load(tmp_path), {NEW: "fail"})
+    resumed.tell = lambda one, *_: again.append(pair_id(one.pair))
+    assert by_pair(outcomes(resumed.run()))[NEW].code == EXIT_FAILED
+    assert again == [pair_id(NEW)]
+
+
 def test_the_file_is_whole_after_every_pair(tmp_path: Path) -> None:
     sizes: list[int] = []
     running = runner(matrix(tmp_path))
