@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from raykueue.errors import EXIT_INTERRUPTED
+from raykueue.errors import EXIT_INFRA, EXIT_INTERRUPTED
 from raykueue.matrix.matrix_file import MatrixFile, Ran
 from raykueue.matrix.outcome import Outcome, outcome, settled
 from raykueue.matrix.selection import pair_id
@@ -65,8 +65,11 @@ class Runner:
     def run(self) -> MatrixFile:
         """Runs what has no settled outcome yet, and returns what is known then.
 
+        What goes wrong with one pair is that pair's. Only if nobody could know afterwards what ran, it ends at once.
+
         Raises:
-            ReportError: the folder can't be written.
+            ReportError: matrix.json can't be written.
+            OSError: an outcome can't be told.
         """
         self.matrix.save()
         todo = [pair for pair in self.matrix.mine if not settled(self._outcome(pair))]
@@ -91,8 +94,11 @@ class Runner:
         if self._ending:
             return
         folder = self.matrix.folder / "pairs" / pair_id(pair)
-        folder.mkdir(parents=True, exist_ok=True)
-        ran = self._ran(pair, folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            ran = self._ran(pair, folder)
+        except (OSError, ReportError) as error:  # its own trouble: the next one may do
+            ran = Ran(EXIT_INFRA, f"it could not be run: {' '.join(str(error).split())}")
         with self._lock:
             self.matrix = replace(self.matrix, results={**self.matrix.results, pair_id(pair): ran})
             self.matrix.save()

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from raykueue.matrix.matrix_file import MatrixFile
 from raykueue.matrix.outcome import exit_code, outcomes
 from raykueue.matrix.running import OUTPUT, Runner
 from raykueue.matrix.selection import Shard, pair_id
+from raykueue.model.versions import Pair
 from tests.matrix.stage import MIXED, NEW, OLD, PAIRS, by_pair, matrix, ran, runner
 
 
@@ -73,6 +74,44 @@ def test_a_bad_pair_stops_no_other_and_is_never_green(tmp_path: Path, act: str, 
     assert reason in found[NEW].reason
     assert found[MIXED].code == EXIT_OK
     assert exit_code(found.values()) == (EXIT_FAILED if code == EXIT_FAILED else EXIT_INFRA)
+
+
+def a_file_in_the_place_of_its_folder(_: Runner, folder: Path) -> None:
+    folder.write_text("")
+
+
+def a_folder_in_the_place_of_its_output(_: Runner, folder: Path) -> None:
+    (folder / OUTPUT).mkdir(parents=True)
+
+
+def a_program_that_is_not_there(running: Runner, folder: Path) -> None:
+    usual = running.commands.test
+
+    def test(pair: Pair, reports: Path) -> Sequence[str]:
+        return [str(folder / "nosuch")] if reports == folder else usual(pair, reports)
+
+    running.commands = replace(running.commands, test=test)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (a_file_in_the_place_of_its_folder, "File exists"),
+        (a_folder_in_the_place_of_its_output, "Is a directory"),
+        (a_program_that_is_not_there, "No such file or directory"),
+    ],
+)
+def test_a_pair_that_can_not_be_run_stops_no_other(
+    trouble: Callable[[Runner, Path], None], words: str, tmp_path: Path
+) -> None:
+    running = runner(matrix(tmp_path))
+    (tmp_path / "pairs").mkdir()
+    trouble(running, tmp_path / "pairs" / pair_id(NEW))
+    found = by_pair(outcomes(running.run()))
+    assert [one.code for one in found.values()] == [EXIT_INFRA, EXIT_OK, EXIT_OK]
+    assert found[NEW].reason.startswith("it could not be run: ")
+    assert words in found[NEW].reason
+    assert exit_code(found.values()) == EXIT_INFRA
 
 
 def test_known_defects_and_pairs_that_a_gate_excludes_are_no_failure(tmp_path: Path) -> None:
