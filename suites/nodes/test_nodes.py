@@ -16,6 +16,7 @@ def test_a_job_goes_on_while_its_kubelet_restarts(queue, submit, sabotage):
     assert len(job.moments(Running)) == 1
 
 
+@pytest.mark.lacks("head-not-replaced")
 def test_a_job_whose_node_is_lost_keeps_its_quota(queue, submit, sabotage):
     """A RayJob whose head's node is lost holds its quota, once, until it runs again on a head that is made anew."""
     job = submit("rayjob-lost-node.yaml").until(Running)

@@ -32,7 +32,8 @@ class Collector:
         for item in session.items:
             assert isinstance(item, pytest.Function)
             rayjobs = [job["spec"] for job in _rayjobs(item)]
-            self.tests.append({"id": item.nodeid, "applies": not _refusals(item), "rayjobs": rayjobs})
+            absences = [*_refusals(item)]
+            self.tests.append({"id": item.nodeid, "absences": absences, "rayjobs": rayjobs})
 
 
 def _rayjobs(item: pytest.Function) -> Iterator[Mapping[str, Any]]:

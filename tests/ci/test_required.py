@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from raykueue.model.applicability import excuses
+from raykueue.model.deletion.laws import expected
+from raykueue.model.deletion.selection import core, handing_over, smoke
 from raykueue.model.gates import BY_NAME
 from raykueue.model.versions import Pair
 from raykueue.report.gate.command import _versions
@@ -20,6 +23,7 @@ from tests.ci.scripts import ROOT
 
 REQUIRED = parse((ROOT / "ci" / "required.toml").read_text("utf-8"), "ci/required.toml")
 VERSIONS = _versions()
+TABLES = ("suites/deletion_policy/test_table.py", "suites/deletion_policy/test_next_job.py")
 ASKS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "sidecar-mode": lambda spec: spec.get("submissionMode") == "SidecarMode",
     "legacy-deletion-policy": lambda spec: "deletionPolicy" in spec,
@@ -53,6 +57,11 @@ def _conditions(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield rule["condition"]
 
 
+def excused(test: Mapping[str, Any]) -> set[str]:
+    """Because of what of the pair a test does not apply, whatever the cluster is."""
+    return {absence for absence in test["absences"] if excuses(absence)}
+
+
 def required(sets: Iterable[TestSet], pair: dict[str, str]) -> list[str]:
     return [test for tests in sets for test in tests.ids(pair)]
 
@@ -62,7 +71,7 @@ def test_every_test_of_a_profile_is_in_one_set_and_no_other_is(kuberay: str) -> 
     found = collections(kuberay)
     assert len(found) == 2 * len(VERSIONS.named_by)
     for one in found:
-        sets = [tests for name, tests in REQUIRED.sets.items() if (name == "smoke") == (one.profile == "smoke")]
+        sets = [tests for name, tests in REQUIRED.sets.items() if name.startswith("smoke") == (one.profile == "smoke")]
         ids = required(sets, one.pair.versions())
         assert sorted(set(ids)) == sorted(ids), one.pair
         assert set(ids) == {test["id"] for test in one.tests}, f"{one.profile} on {one.pair}"
@@ -70,10 +79,30 @@ def test_every_test_of_a_profile_is_in_one_set_and_no_other_is(kuberay: str) -> 
 
 @pytest.mark.parametrize("kuberay", sorted(VERSIONS.ray))
 def test_what_must_run_on_a_pair_applies_to_it(kuberay: str) -> None:
-    on_nodes = set(REQUIRED.sets["nodes"].tests)
     for one in collections(kuberay):
         must = {test for tests in REQUIRED.sets.values() if tests.must_run for test in tests.ids(one.pair.versions())}
-        assert {test["id"] for test in one.tests if not test["applies"]}.isdisjoint(must - on_nodes), one.pair
+        assert {test["id"] for test in one.tests if excused(test)}.isdisjoint(must), one.pair
+
+
+def test_what_need_not_run_does_not_apply_to_some_pair() -> None:
+    """Else it must run; rows of the deletion table are another matter, since each has needs of its own."""
+    absent = {
+        test["id"] for kuberay in VERSIONS.ray for one in collections(kuberay) for test in one.tests if excused(test)
+    }
+    rest = [test for tests in REQUIRED.sets.values() if not tests.must_run for test in tests.tests if "{" not in test]
+    assert [test for test in rest if test not in absent] == []
+
+
+@pytest.mark.parametrize("kuberay", sorted(VERSIONS.ray))
+def test_a_row_of_the_deletion_table_is_excused_by_what_it_needs_and_nothing_else(kuberay: str) -> None:
+    for one in collections(kuberay):
+        pair = one.pair.versions()
+        needs = {row.id: expected(row, pair).needs for row in (*smoke(pair), *core(pair), *handing_over(pair))}
+        rows = [test for test in one.tests if test["id"].startswith(TABLES)]
+        assert rows
+        for test in rows:
+            row = test["id"].partition("[")[2].removesuffix("]")
+            assert excused(test) == {f"needs:{name}" for name in needs[row] if not BY_NAME[name].open_for(pair)}, test
 
 
 @pytest.mark.parametrize("kuberay", sorted(VERSIONS.ray))
@@ -83,7 +112,7 @@ def test_no_test_asks_of_a_kuberay_what_it_does_not_know(kuberay: str) -> None:
         for one in collections(kuberay)
         for test in one.tests
         for gate, asks in ASKS.items()
-        if test["applies"] and not BY_NAME[gate].open_for(one.pair.versions()) and any(map(asks, test["rayjobs"]))
+        if not test["absences"] and not BY_NAME[gate].open_for(one.pair.versions()) and any(map(asks, test["rayjobs"]))
     }
     assert asked == set()
 
@@ -95,7 +124,7 @@ def test_what_is_asked_of_kuberay_is_seen_in_the_suites() -> None:
         for kuberay in ("1.4.2", "1.6.2")
         for one in collections(kuberay)
         for gate, asks in ASKS.items()
-        if any(any(map(asks, test["rayjobs"])) for test in one.tests if test["applies"])
+        if any(any(map(asks, test["rayjobs"])) for test in one.tests if not test["absences"])
     }
     assert seen == set(ASKS)
 
@@ -103,12 +132,13 @@ def test_what_is_asked_of_kuberay_is_seen_in_the_suites() -> None:
 def test_every_set_but_smoke_is_required_of_what_upstream_pins() -> None:
     for name in ("pull-request", "nightly", "release"):
         first = REQUIRED.gate(name).requirements[0]
-        assert {one.name for one in first.sets} == set(REQUIRED.sets) - {"smoke", "nodes"}
+        every = {one for one in REQUIRED.sets if not one.startswith(("smoke", "nodes"))}
+        assert {one.name for one in first.sets} == every
 
 
 def test_what_only_a_kubelet_can_answer_is_required_every_night() -> None:
     (kind,) = [one for one in REQUIRED.gate("nightly").requirements if one.backend == "kind"]
-    assert "nodes" in {one.name for one in kind.sets}
+    assert {one for one in REQUIRED.sets if one.startswith("nodes")} <= {one.name for one in kind.sets}
 
 
 def test_every_pair_that_is_served_is_required_at_night() -> None:
