@@ -16,6 +16,7 @@ CLASSES: dict[str, tuple[PairClass, ...]] = {
     "pinned": ("pinned",),
     "supported": ("pinned", "supported"),
     "all": ("pinned", "supported", "exploratory"),
+    "exploratory": ("exploratory",),
 }
 """Words that `--pairs` knows, and the classes that each takes in: a supported pair is one that should work."""
 

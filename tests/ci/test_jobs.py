@@ -186,10 +186,11 @@ def script(clone: Path, name: str, *words: str, **environment: str) -> subproces
 
 def test_a_night_is_planned_from_what_versions_toml_has(clone: Path) -> None:
     assert script(clone, "plan").stdout.splitlines() == [
-        "embedded=asked: matrix list --pairs all --github --shards 7",
+        "supported=asked: matrix list --pairs supported --github --shards 3",
+        "exploratory=asked: matrix list --pairs exploratory --github --shards 3",
         "kind=asked: matrix list --pairs pinned --github",
     ]
-    assert "--shards 3" in script(clone, "plan", "3").stdout
+    assert script(clone, "plan", "5").stdout.count("--shards 5") == 2
 
 
 def test_a_plan_that_can_not_be_made_is_no_empty_one(clone: Path) -> None:

@@ -25,8 +25,10 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 
 
 def test_classes_take_in_what_is_better() -> None:
-    pinned, supported, every = (set(choose(word, VERSIONS)) for word in ("pinned", "supported", "all"))
+    words = ("pinned", "supported", "all", "exploratory")
+    pinned, supported, every, exploratory = (set(choose(word, VERSIONS)) for word in words)
     assert {pair.klass for pair in pinned} == {"pinned"}
+    assert exploratory == every - supported
     assert pinned < supported < every == set(VERSIONS.pairs)
     assert len(every) == 28
 
@@ -39,7 +41,7 @@ def test_pairs_can_be_named_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("", "expected default, pinned, supported, all"),
+        ("", "expected default, pinned, supported, all, exploratory"),
         ("0.19.2", "KUEUE"),
         ("+1.6.2", "KUEUE"),
         ("0.1+1.6.2", "kueue 0.1 is not"),
