@@ -170,6 +170,8 @@ def clone(tmp_path: Path) -> Path:
     fake = tmp_path / ".venv" / "bin" / "raykueue"
     fake.write_text('#!/bin/sh\necho "asked: $*"\nexit "${FAKE_CODE-0}"\n')
     fake.chmod(0o755)
+    (fake.parent / "python").write_text('#!/bin/sh\necho "python: $*"\nexit "${FAKE_PIP-0}"\n')
+    (fake.parent / "python").chmod(0o755)
     return tmp_path
 
 
@@ -203,6 +205,16 @@ def test_a_run_begins_without_what_another_left_and_ends_as_the_run_did(clone: P
     assert ended.stdout == "asked: matrix run --out build/job --pairs all --shard 2/7\n"
     assert ended.returncode == 1
     assert not (clone / "build" / "job").exists()
+
+
+@pytest.mark.parametrize("words", [("--cluster", "kind"), ("--cluster=kind",)])
+def test_what_kind_clusters_need_is_installed_where_they_are_asked_for(words: tuple[str, ...], clone: Path) -> None:
+    ended = script(clone, "conformance", "--pairs", "default", "--", "suites/nodes", *words)
+    assert ended.stdout.splitlines() == [
+        "python: -m pip --disable-pip-version-check install --quiet --editable .[kind]",
+        f"asked: matrix run --out build/job --pairs default -- suites/nodes {' '.join(words)}",
+    ]
+    assert script(clone, "conformance", "--", *words, FAKE_PIP="1").returncode == 3
 
 
 def test_evidence_is_what_a_run_left_without_links(clone: Path) -> None:
