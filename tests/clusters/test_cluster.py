@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ class Plan:
 
     def run(self, bootstrap: Bootstrap, name: str, argv: list[str]) -> None:
         pid = bootstrap._keeping.start(name, argv, {"PATH": "/usr/bin:/bin"}, bootstrap._plane.folder)
-        self.processes.append(psutil.Process(pid))
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended already
+            self.processes.append(psutil.Process(pid))
 
     def steps(self, bootstrap: Bootstrap, how: str) -> dict[str, Step]:
         self.starts.append(how)

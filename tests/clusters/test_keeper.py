@@ -19,8 +19,8 @@ from raykueue.clusters.embedded import keeping as keeping_module
 from raykueue.clusters.embedded.keeping import Keeping
 from raykueue.clusters.folder import ClusterFolder
 from raykueue.errors import ClusterError, ComponentDied
-from tests.clusters.keepers import ENV, start, state
-from tests.clusters.processes import ends_with, gone, sleeper, until
+from tests.clusters.keepers import ENV, start, start_dying, state
+from tests.clusters.processes import gone, sleeper, until
 
 
 def death_of(name: str, told: queue.Queue[ComponentDied]) -> str:
@@ -78,7 +78,7 @@ def test_what_was_never_started_can_not_be_ended(keeping: Keeping) -> None:
 def test_a_death_is_told_at_once_with_the_end_of_the_log(keeping: Keeping) -> None:
     told: queue.Queue[ComponentDied] = queue.Queue()
     keeping.watch(told.put)
-    start(keeping, "speaks", ends_with("the last words", 3))
+    start_dying(keeping, "speaks", "the last words", 3)
     error = death_of("speaks", told)
     assert "speaks of cluster c ended by itself (exit code 3)" in error
     assert "    the last words" in error
@@ -87,7 +87,7 @@ def test_a_death_is_told_at_once_with_the_end_of_the_log(keeping: Keeping) -> No
 
 
 def test_a_death_before_the_watch_is_told_too(keeping: Keeping) -> None:
-    start(keeping, "early", ends_with("", 4))
+    start_dying(keeping, "early", "", 4)
     until(lambda: not keeping.status()["early"]["alive"])
     told: queue.Queue[ComponentDied] = queue.Queue()
     keeping.watch(told.put)
@@ -101,7 +101,7 @@ def test_a_watch_outlives_the_deadline_of_a_request(keeping: Keeping, monkeypatc
         keeping.watch(told.put)
     silent_since = time.monotonic()
     until(lambda: time.monotonic() - silent_since > 0.2)
-    start(keeping, "later", ends_with("", 5))
+    start_dying(keeping, "later", "", 5)
     assert "exit code 5" in death_of("later", told)
 
 
@@ -119,7 +119,7 @@ def test_who_is_ended_on_purpose_is_not_told(keeping: Keeping) -> None:
     keeping.kill("one")
     assert gone(process)
     assert keeping.status()["one"] == {"pid": process.pid, "alive": False, "code": -signal.SIGKILL}
-    start(keeping, "marker", ends_with("", 0))
+    start_dying(keeping, "marker", "", 0)
     seen: list[str] = []
     while not seen or not seen[-1].startswith("marker"):
         seen.append(str(told.get(timeout=10)))
