@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import ssl
-import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,10 +13,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from raykueue.clusters.pki import Authority
 from raykueue.errors import ClusterError
 from raykueue.kube.access import Access
 from raykueue.kube.exec import Container, Ran, WebsocketExec
+from tests.kube.serving import serving
 
 WHERE = Container("ns", "pod", "container")
 STDOUT, STDERR, ERROR = b"\x01", b"\x02", b"\x03"
@@ -27,12 +25,9 @@ SUCCESS = ERROR + json.dumps({"status": "Success"}).encode()
 
 @contextmanager
 def container(
-    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], keys: tuple[Path, Path] | None = None
+    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], tls_in: Path | None = None
 ) -> Iterator[WebsocketExec]:
-    """An API server whose one container answers every command so; with a certificate and its key, over TLS."""
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if keys else None
-    if tls and keys:
-        tls.load_cert_chain(*keys)
+    """An API server whose one container answers every command so."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
@@ -41,29 +36,8 @@ def container(
         await socket.close()
         return socket
 
-    async def serve() -> None:
-        app = web.Application()
-        app.router.add_get("/api/v1/namespaces/ns/pods/pod/exec", handle)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-        address.append(f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}")
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    address: list[str] = []
-    ready = threading.Event()
-    loop, stop = asyncio.new_event_loop(), asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    try:
-        assert ready.wait(10)
-        yield WebsocketExec(Access(address[0], ca_file="", token="secret", verify=False))  # noqa: S106 - nobody's
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
-        loop.close()
+    with serving({"/api/v1/namespaces/ns/pods/pod/exec": handle}, tls_in) as address:
+        yield WebsocketExec(Access(address, ca_file="", token="secret", verify=False))  # noqa: S106 - nobody's
 
 
 def test_a_command_says_what_it_wrote_and_how_it_ended() -> None:
@@ -131,14 +105,6 @@ def test_an_api_server_that_is_not_there_is_infrastructure() -> None:
         run(WHERE, ["true"])
 
 
-@pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, Path]:
-    paths = tmp_path / "tls.crt", tmp_path / "tls.key"
-    for path, text in zip(paths, Authority("test").issue("server", names=["127.0.0.1"]), strict=True):
-        path.write_text(text)
-    return paths
-
-
 async def succeeds(_: web.Request, socket: web.WebSocketResponse) -> None:
     await socket.send_bytes(SUCCESS)
 
@@ -147,8 +113,8 @@ async def breaks(_: web.Request, __: web.WebSocketResponse) -> None:
     raise web.HTTPNotFound
 
 
-def test_a_connection_that_breaks_is_infrastructure(keys: tuple[Path, Path]) -> None:
-    with container(breaks, keys) as execute, pytest.raises(ClusterError, match="closed before it had ended"):
+def test_a_connection_that_breaks_is_infrastructure(tmp_path: Path) -> None:
+    with container(breaks, tmp_path) as execute, pytest.raises(ClusterError, match="closed before it had ended"):
         execute(WHERE, ["true"])
 
 
@@ -156,9 +122,9 @@ def test_a_connection_that_breaks_is_infrastructure(keys: tuple[Path, Path]) -> 
     ("answer", "where"), [(succeeds, WHERE), (breaks, WHERE), (succeeds, Container("ns", "nowhere", "container"))]
 )
 def test_no_connection_is_left_open(
-    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], where: Container, keys: tuple[Path, Path]
+    answer: Callable[[web.Request, web.WebSocketResponse], Awaitable[None]], where: Container, tmp_path: Path
 ) -> None:
-    with container(answer, keys) as execute:
+    with container(answer, tmp_path) as execute:
         gc.collect()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
