@@ -6,12 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
 from raykueue.errors import ClusterError
 from raykueue.kube.client import Api, ApiError
 
 PORT = 8265
 """Where the dashboard listens unless a container port of that name says otherwise (utils/constant.go@v1.6.2)."""
 _PORT_NAME = "dashboard"
+PATIENCE_SECONDS = 15.0
+"""For a dashboard that has much to do; only questions are asked again, never what changes something."""
+_AGAIN_SECONDS = 0.5
+_UNREACHED = 503
 
 
 class Dashboard:
@@ -27,10 +33,16 @@ class Dashboard:
         """Ray's JobDetails; None: it has no such job.
 
         Raises:
-            ClusterError: the dashboard does not answer.
+            ClusterError: the dashboard does not answer, though it was asked for some seconds.
         """
+        asking = Retrying(
+            retry=retry_if_exception(_was_not_reached),
+            stop=stop_after_delay(PATIENCE_SECONDS),
+            wait=wait_fixed(_AGAIN_SECONDS),
+            reraise=True,
+        )
         try:
-            return self._api.get(f"{self._base}/{submission_id}")
+            return asking(self._api.get, f"{self._base}/{submission_id}")
         except ApiError as error:
             if error.code == 404:
                 return None
@@ -46,6 +58,11 @@ class Dashboard:
         if "stopped" not in answer:
             raise ClusterError(f"Ray's dashboard answered {json.dumps(answer)[:200]} to a stop of {submission_id}")
         return bool(answer["stopped"])
+
+
+def _was_not_reached(error: BaseException) -> bool:
+    """The API server did not get through: above all the dashboard has just closed a connection that was kept open."""
+    return isinstance(error, ApiError) and error.code == _UNREACHED
 
 
 def _port(head: Mapping[str, Any]) -> int:

@@ -10,6 +10,7 @@ import pytest
 from raykueue.errors import ClusterError, InfraError, UsageError
 from raykueue.kube.client import Api, ApiError
 from raykueue.kube.exec import Container, Ran
+from raykueue.ray import dashboard as dashboard_module
 from raykueue.ray.control import RayControl
 from raykueue.ray.manifests import marked
 from raykueue.ray.real import READ_SECONDS, RealRay
@@ -34,11 +35,16 @@ class Cluster:
             "end_time": None,
             "message": "Job is currently running.",
         }
+        self.resets = 0
+        """So often the dashboard's connection breaks."""
         self.done: list[Any] = []
         self.exit_codes: dict[str, int] = {}
         """First words of a command: what it ends with."""
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
+        if path == f"{JOBS}/job-x" and self.resets:
+            self.resets -= 1
+            raise ApiError("GET", path, 503, {"reason": "ServiceUnavailable", "message": "connection reset by peer"})
         if path == f"{JOBS}/job-x" and self.details:
             return self.details
         if path == "/apis/ray.io/v1/namespaces/ns/rayjobs/job" and self.rayjob:
@@ -211,6 +217,19 @@ def test_the_state_is_what_the_dashboard_says() -> None:
         "head": "head",
         "times": {"submitted": 17, "ended": 42},
     }
+
+
+def test_a_dashboard_that_was_not_reached_is_asked_again_and_given_up_at_some_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dashboard_module, "_AGAIN_SECONDS", 0.001)
+    cluster = Cluster()
+    cluster.resets = 2
+    assert cluster.ray.state("ns", "job")["status"] == "RUNNING"
+    monkeypatch.setattr(dashboard_module, "PATIENCE_SECONDS", 0.01)
+    cluster.resets = 1_000_000
+    with pytest.raises(ClusterError, match=r"Ray's dashboard does not answer: .* 503 .*connection reset by peer"):
+        cluster.ray.state("ns", "job")
 
 
 def test_a_job_that_its_cluster_does_not_know_has_no_status() -> None:
