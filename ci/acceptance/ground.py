@@ -138,7 +138,8 @@ class Ground:
                 log.write(f"{shown}\n")
         self.started.clear()
         for process in self.processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended by itself
+                process.kill()
         subprocess.run(["raykueue", "status"], env=self.environment, capture_output=True, check=False)
 
     def recording(self) -> bool:
