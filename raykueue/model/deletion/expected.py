@@ -119,7 +119,9 @@ class Expected:
         for first, before in self.goes.items():
             for second, after in self.goes.items():
                 both = first in went and second in went
-                if both and before.seconds < after.seconds and went[first] > went[second]:
+                # The garbage collector has other things to do: what it owes may be told to go when the next is due.
+                follows = FOLLOWING_SECONDS if before.by == "the garbage collector" else 0.0
+                if both and before.seconds < after.seconds and went[first] > went[second] + follows:
                     told.append(f"{first} went after {second}, though it is due {before.seconds} s after the end")
         return told
 

@@ -44,6 +44,12 @@ def test_stages_in_another_order_are_told_even_if_each_is_in_time() -> None:
     assert "workers went after RayCluster" in told
 
 
+def test_the_garbage_collector_may_be_late_but_not_for_ever() -> None:
+    stages = about(head=Due(3, "the garbage collector"), rayjob=Due(6))
+    assert stages.untimely({Part.HEAD: 9.0, Part.RAYJOB: 6.5}) == []
+    assert "head went after RayJob" in stages.untimely({Part.HEAD: 12.0, Part.RAYJOB: 6.5})[0]
+
+
 def test_nobody_waits_for_what_nobody_could_take() -> None:
     gone = about(head=Due(0), workers=Due(0), cluster=Due(0))
     assert gone.watch == 0
