@@ -51,13 +51,13 @@ def without_the_extra_it_says_what_to_install(ground: Ground) -> str:
     try:
         outcome = ground.run("pytest", ONE_TEST, *KIND, code=INFRA, says="raykueue[kind]")
     finally:
-        ground.run("pip", "install", "--quiet", "--editable", ".[kind]")
+        _install_the_extra(ground)
     return _only_line(outcome.text, "raykueue[kind]")
 
 
 def a_docker_that_does_not_answer_is_told_in_one_line(ground: Ground) -> str:
     """Exit code 3, and what to do about it."""
-    ground.run("pip", "install", "--quiet", "--editable", ".[kind]")
+    _install_the_extra(ground)
     nowhere = {"DOCKER_HOST": f"unix://{ground.temporary}/nobody.sock"}
     outcome = ground.run("pytest", ONE_TEST, *KIND, code=INFRA, says="Docker does not answer", env=nowhere)
     return _only_line(outcome.text, "Docker does not answer")
@@ -175,6 +175,7 @@ def _daemon(ground: Ground) -> Iterator[Env]:
     Raises:
         Miss: a container, network or volume is left in it; or the machine is not as it was.
     """
+    _install_the_extra(ground)
     with _as_it_was():
         ground.run("ci/airgap/docker", "start", patience=BUILD_SECONDS)
         docker = _exported(ground.run("ci/airgap/docker", "env").text)
@@ -186,6 +187,10 @@ def _daemon(ground: Ground) -> Iterator[Env]:
             expect(not left, f"left in Docker: {', '.join(left)}")
         finally:
             ground.run("ci/airgap/docker", "stop", env=docker)
+
+
+def _install_the_extra(ground: Ground) -> None:
+    ground.run("pip", "install", "--quiet", "--editable", ".[kind]")
 
 
 @contextmanager
