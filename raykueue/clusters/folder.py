@@ -25,6 +25,8 @@ _END_SECONDS = 10.0
 """To end a process that was killed."""
 _REMOVE_SECONDS = 120.0
 """For a command that removes what is no process of ours; three kind nodes took 9 to 17 s on a busy machine."""
+_IN_FLIGHT_SECONDS = 5.0
+"""For what a killed command had asked of a daemon, which makes it nevertheless: seen with containers."""
 _BEGIN_SECONDS = 60.0
 """Between making a folder and taking its lock, on the busiest machine."""
 _LOCK, _HOLDER = "lock", "holder.json"
@@ -170,10 +172,13 @@ class ClusterFolder:
             ClusterError: something of it can't be ended; its folder stays, so that it can be tried again.
         """
         removals = self.removals()
-        for mark in {removal.mark for removal in removals} - {""}:
-            _end_marked(mark)
+        at_work = [mark for mark in {removal.mark for removal in removals} - {""} if _end_marked(mark)]
         for removal in removals:
             _remove(self.name, removal)
+        if at_work:
+            time.sleep(_IN_FLIGHT_SECONDS)  # nobody tells when the last of what they had asked for is made
+            for removal in removals:
+                _remove(self.name, removal)
         components = _read(self.path / "state.json").get("components", {})
         ended = {name: process for name, about in components.items() if (process := _process(about)) is not None}
         for process in ended.values():
@@ -253,8 +258,11 @@ def _remove(cluster: str, removal: Removal) -> None:
         )
 
 
-def _end_marked(mark: str) -> None:
-    """Ends what a killed run has left at work, such as a `kind create cluster` that goes on to make nodes."""
+def _end_marked(mark: str) -> bool:
+    """Ends what a killed run has left at work, such as a `kind create cluster` that goes on to make nodes.
+
+    Returns whether there was any.
+    """
     name, _, value = mark.partition("=")
     found = []
     for process in psutil.process_iter():
@@ -264,6 +272,7 @@ def _end_marked(mark: str) -> None:
                 found.append(process)
     for process in found:
         ends_within(process, _END_SECONDS)
+    return bool(found)
 
 
 def _runs(process: psutil.Process) -> bool:
