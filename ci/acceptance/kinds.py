@@ -155,7 +155,12 @@ def _as_somebodys_own(ground: Ground, kubeconfig: Path) -> None:
 
 def after_kill_9_of_a_run_status_removes_its_nodes(ground: Ground) -> str:
     """Nodes, volumes and network, by what its folder says; and a run that is ended while nodes are made leaves none."""
+
+    def there() -> set[str]:
+        return {one for kind in ("container", "network", "volume") for one in _objects(docker, kind)}
+
     with _daemon(ground) as docker:
+        had = there()  # the daemon makes a network of its own
         for moment in ("its nodes are being made", "its tests run"):
             run = ground.start("pytest", ONE_TEST, *KIND, env=docker)
             reached = (lambda: bool(_objects(docker, "container"))) if "made" in moment else ground.recording
@@ -163,7 +168,7 @@ def after_kill_9_of_a_run_status_removes_its_nodes(ground: Ground) -> str:
             run.send(signal.SIGKILL)
             ground.finish(run, -signal.SIGKILL)
             ground.run("raykueue", "status", says="cleaned up after", env=docker)
-            left = [one for kind in ("container", "network", "volume") for one in _objects(docker, kind)]
+            left = sorted(there() - had)
             expect(not left, f"killed while {moment}, it left {', '.join(left)}")
     return "twice: while nodes were made, and at work"
 
