@@ -16,6 +16,7 @@ from raykueue.kube.access import load_access
 from raykueue.kube.apply import apply, location
 from raykueue.kube.client import Api, ApiError
 from raykueue.kube.waiting import Objects, until
+from raykueue.model.views import deleting, is_true
 
 READY_SECONDS = 180.0
 """Both were ready 32 to 40 s after they were applied, on a busy machine."""
@@ -150,11 +151,7 @@ class Deployments:
 
     def _running(self, name: str) -> list[dict[str, Any]]:
         pods: list[dict[str, Any]] = self._api.get(self.pods_of(name), labelSelector=self.selector_of(name))["items"]
-        return [
-            pod
-            for pod in pods
-            if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
-        ]
+        return [pod for pod in pods if pod.get("status", {}).get("phase") == "Running" and not deleting(pod)]
 
     def _scale(self, name: str, replicas: int) -> None:
         self._api.merge(location(deployment_of(self.specs[name])), {"spec": {"replicas": replicas}})
@@ -186,9 +183,7 @@ def _images(pod: Mapping[str, Any]) -> dict[str, str]:
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Whether a pod is ready, and stays."""
-    conditions = pod.get("status", {}).get("conditions", [])
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-    return ready and "deletionTimestamp" not in pod["metadata"]
+    return is_true(pod, "Ready") and not deleting(pod)
 
 
 def hopeless(pod: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -173,12 +173,10 @@ class ClusterFolder:
         """
         removals = self.removals()
         at_work = [mark for mark in {removal.mark for removal in removals} - {""} if _end_marked(mark)]
-        for removal in removals:
-            _remove(self.name, removal)
+        _remove_all(self.name, removals)
         if at_work:
             time.sleep(_IN_FLIGHT_SECONDS)  # nobody tells when the last of what they had asked for is made
-            for removal in removals:
-                _remove(self.name, removal)
+            _remove_all(self.name, removals)
         components = _read(self.path / "state.json").get("components", {})
         ended = {name: process for name, about in components.items() if (process := _process(about)) is not None}
         for process in ended.values():
@@ -235,6 +233,11 @@ def ends_within(process: psutil.Process, seconds: float) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def _remove_all(cluster: str, removals: Iterable[Removal]) -> None:
+    for removal in removals:
+        _remove(cluster, removal)
 
 
 def _remove(cluster: str, removal: Removal) -> None:

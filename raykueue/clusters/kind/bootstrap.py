@@ -94,12 +94,8 @@ class Bootstrap:
         As soon as they are installed, which is before there are workers. kube-proxy asks for none.
         """
         for kind, path in (("network", _DAEMON_SETS), ("DNS", _DEPLOYMENTS)):
-
-            def installed(found: Objects) -> list[dict[str, Any]] | None:
-                return [one for name, one in found.items() if name != "kube-proxy"] or None
-
             try:
-                every = until(load_access(self._kubeconfig), path, installed, API_SECONDS, look=self._look)
+                every = until(load_access(self._kubeconfig), path, _but_proxy, API_SECONDS, look=self._look)
             except TimeoutError:
                 where = path.rpartition("/")[2]
                 raise ClusterError(f"{self._name} has no {kind} after {API_SECONDS:.0f} s: no {where} of it") from None
@@ -146,6 +142,10 @@ class Bootstrap:
             if time.monotonic() > deadline:
                 raise ClusterError(f"custom kinds of {self._name} are not served after {SERVED_SECONDS:.0f} s")
             time.sleep(_POLL_SECONDS)
+
+
+def _but_proxy(found: Objects) -> list[dict[str, Any]] | None:
+    return [one for name, one in found.items() if name != "kube-proxy"] or None
 
 
 def without_cpu_requests(containers: Sequence[dict[str, Any]]) -> bool:

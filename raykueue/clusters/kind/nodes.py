@@ -12,6 +12,7 @@ from raykueue.errors import ClusterError
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.kube.waiting import Objects, until
+from raykueue.model.views import is_true
 
 READY_SECONDS = 120.0
 """A node that was started again has its kubelet up after 5 to 15 s, and longer on a machine with much to do."""
@@ -42,8 +43,7 @@ class Nodes:
         self._until_it_is_back(node)
 
     def restart_kubelet(self, node: str) -> None:
-        """Ends the kubelet and starts it again, while containers go on; returns when it knows its
-        pods and the node is Ready.
+        """Ends the kubelet and starts it again, while containers go on; returns as `find` does.
 
         Raises:
             ClusterError: not in time.
@@ -65,8 +65,7 @@ class Nodes:
                 lacking = str(error)
 
         def ready(found: Objects) -> bool | None:
-            conditions = found.get(node, {}).get("status", {}).get("conditions", [])
-            return True if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions) else None
+            return True if node in found and is_true(found[node], "Ready") else None
 
         try:
             until(self._access, _NODES, ready, max(deadline - time.monotonic(), _ASK_SECONDS), look=self._look)
