@@ -16,7 +16,7 @@ from raykueue.ray.control import RayControl
 from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
-from raykueue.run.job_view import JobView, conditions_told, pod_set, pods_told
+from raykueue.run.job_view import JobView, conditions_told, pods_told
 from raykueue.run.states import Gone, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
@@ -210,7 +210,7 @@ class Job(JobView):
 
     def _until_head(self, wanted: str, reached: Callable[[Object], bool]) -> Job:
         def look(_: object) -> bool | None:
-            heads = [pod for pod in self.history.pods() if pod_set(pod) == "head"]
+            heads = self._heads()
             return True if len(heads) == 1 and reached(heads[0]) else None
 
         try:

@@ -8,10 +8,10 @@ from typing import Any
 from raykueue.errors import UsageError, WaitFailed
 from raykueue.model.events import Moment, Object
 from raykueue.model.requests import effective, live
-from raykueue.model.views import condition, labels, status
+from raykueue.model.views import condition, deleting, labels, status
 from raykueue.model.workloads import charge, holds
 from raykueue.run.history import History
-from raykueue.run.resources import Resources
+from raykueue.run.resources import Resources, over_all_flavors
 from raykueue.run.states import Gone, State
 
 
@@ -62,7 +62,7 @@ class JobView:
     @property
     def head(self) -> Object:
         """Its one head pod. Raises UsageError if there are others."""
-        heads = [pod for pod in self.history.pods() if pod_set(pod) == "head"]
+        heads = self._heads()
         if len(heads) != 1:
             raise UsageError(f"{self} has {len(heads)} head pods, expected one; wait until it is Running")
         return heads[0]
@@ -90,10 +90,7 @@ class JobView:
         workload = self.history.workload()
         if workload is None or not holds(workload):
             return Resources()
-        total = Resources()
-        for (_, resource), value in charge(workload).totals.items():
-            total += Resources({resource: value})
-        return total
+        return over_all_flavors(charge(workload).totals)
 
     @property
     def pod_sets(self) -> dict[str, Resources]:
@@ -133,6 +130,9 @@ class JobView:
             return "gone" if self.history.is_in(Gone) else "not seen yet"
         return _short(status(job), ("jobDeploymentStatus", "jobStatus", "reason", "message")) or "without a status yet"
 
+    def _heads(self) -> list[Object]:
+        return [pod for pod in self.history.pods() if pod_set(pod) == "head"]
+
     def _status(self) -> dict[str, Any]:
         if self.history.is_in(Gone):
             raise UsageError(f"{self} is gone, and its status with it; ask before it is deleted")
@@ -162,7 +162,7 @@ def pods_told(pods: list[Object]) -> str:
     """Pods in one line."""
 
     def told(pod: Object) -> str:
-        going = ", terminating" if pod["metadata"].get("deletionTimestamp") else ""
+        going = ", terminating" if deleting(pod) else ""
         return f"{pod['metadata']['name']} {status(pod).get('phase', '?')}{going}"
 
     return "; ".join(told(pod) for pod in pods) or "none"

@@ -11,9 +11,9 @@ from raykueue.errors import InfraError, UsageError, WaitFailed
 from raykueue.model.events import Object
 from raykueue.model.queues import Booked, Entry, FlavorResource, booked, quota_spec
 from raykueue.model.views import condition, name, status, uid
-from raykueue.model.workloads import QUOTA_RESERVED, Charge, charge, holds, set_aside
+from raykueue.model.workloads import QUOTA_RESERVED, charge, holds, set_aside
 from raykueue.run.feed import Feed
-from raykueue.run.resources import Resources
+from raykueue.run.resources import Resources, over_all_flavors
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
 IDLE_SECONDS = Thresholds().workload + 1.0
@@ -46,11 +46,8 @@ class Queue:
     @property
     def quota(self) -> Resources:
         """Nominal quota, over all flavors."""
-        spec = quota_spec(self._object())
-        total = Resources()
-        for (_, resource), quota in spec.quotas.items():
-            total += Resources({resource: quota.nominal})
-        return total
+        quotas = quota_spec(self._object()).quotas
+        return over_all_flavors({flavor: quota.nominal for flavor, quota in quotas.items()})
 
     @property
     def charged(self) -> Resources:
@@ -76,7 +73,7 @@ class Queue:
         for event in sorted(workloads, key=lambda event: event.rev):
             one = charge(event.object) if event.type != "DELETED" and holds(event.object) else None
             mine = one is not None and one.cluster_queue == self.name
-            held[uid(event.object)] = _total(one) if one is not None and mine else Resources()
+            held[uid(event.object)] = over_all_flavors(one.totals) if one is not None and mine else Resources()
             peak = peak.largest(sum(held.values(), Resources()))
         return peak
 
@@ -164,7 +161,7 @@ class Queue:
     def _charged(self, feed: Feed, *, admitted: bool) -> Resources:
         held = [charge(workload) for workload in feed.objects("Workload") if holds(workload)]
         mine = [one for one in held if one.cluster_queue == self.name and (one.admitted or not admitted)]
-        return sum((_total(one) for one in mine), Resources())
+        return sum((over_all_flavors(one.totals) for one in mine), Resources())
 
     def _object(self) -> Object:
         found = self.feed.object("ClusterQueue", "", self.name)
@@ -181,14 +178,4 @@ class Queue:
 
 
 def _sum(entries: Mapping[FlavorResource, Entry]) -> Resources:
-    total = Resources()
-    for (_, resource), entry in entries.items():
-        total += Resources({resource: entry.total})
-    return total
-
-
-def _total(one: Charge) -> Resources:
-    total = Resources()
-    for (_, resource), value in one.totals.items():
-        total += Resources({resource: value})
-    return total
+    return over_all_flavors({flavor: entry.total for flavor, entry in entries.items()})

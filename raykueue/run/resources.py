@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from raykueue.model.quantities import Quantity, amount, describe_all
+from raykueue.model.queues import FlavorResource
 
 
 class Resources(dict[str, int]):
@@ -49,6 +50,14 @@ class Resources(dict[str, int]):
 
     def __repr__(self) -> str:
         return describe_all(_without_zeros(self)) or "nothing"
+
+
+def over_all_flavors(amounts: Mapping[FlavorResource, int]) -> Resources:
+    """Per resource, what is there in all flavors together."""
+    total = Resources()
+    for (_, resource), value in amounts.items():
+        total += Resources({resource: value})
+    return total
 
 
 def _without_zeros(amounts: Mapping[str, int]) -> dict[str, int]:
