@@ -236,7 +236,9 @@ class Job(JobView):
         if workload is None:
             return self.edit({"spec": {"suspend": pause}})
         name = workload["metadata"]["name"]
-        path = f"/apis/kueue.x-k8s.io/v1beta1/namespaces/{self.namespace}/workloads/{name}"
+        # In the newest version that is served, as kubectl does. From 0.15 on Kueue writes v1beta2, and up to 0.16.6 and
+        # 0.17.1 a v1beta1 write to such a Workload is refused if it has quota but no priority class (kueue#10594).
+        path = f"/apis/{workload['apiVersion']}/namespaces/{self.namespace}/workloads/{name}"
         self._api.merge(path, {"spec": {"active": not pause}})
         return self
 

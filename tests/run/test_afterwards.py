@@ -180,12 +180,16 @@ def test_a_job_without_a_workload_is_suspended_by_its_own_field() -> None:
     assert [asked[2] for asked in calls.made] == [{"spec": {"suspend": True}}, {"spec": {"suspend": False}}]
 
 
-def test_a_queued_job_is_suspended_by_its_workload() -> None:
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_queued_job_is_suspended_by_its_workload_in_the_version_it_was_read_in(version: str) -> None:
     feed, calls, job = running()
-    feed.workload(QuotaReserved="True")
+    conditions = [{"type": "QuotaReserved", "status": "True"}]
+    status = {"conditions": conditions}
+    feed.write("Workload", "workload", "RayJob job", apiVersion=f"kueue.x-k8s.io/{version}", status=status)
     job.suspend()
     job.resume()
-    assert all(asked[1].endswith("/namespaces/ns/workloads/workload") for asked in calls.made)
+    path = f"/apis/kueue.x-k8s.io/{version}/namespaces/ns/workloads/workload"
+    assert [asked[1] for asked in calls.made] == [path, path]
     assert [asked[2] for asked in calls.made] == [{"spec": {"active": False}}, {"spec": {"active": True}}]
     assert not job.was(Suspended)
     assert not job.was(Complete)
