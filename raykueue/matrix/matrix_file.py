@@ -57,6 +57,18 @@ class Ran:
     """The report's folder, relative to the matrix's; empty: there is none."""
     build_seconds: float = 0.0
     seconds: float = 0.0
+    earlier: tuple[str, ...] = ()
+    """Reports of its runs before, which did not find out everything; oldest first."""
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return dataclasses.asdict(self) | {"earlier": list(self.earlier)}
+
+    def again(self, before: Ran | None) -> Ran:
+        """The same, after a run that has to be remembered: what failed there has failed."""
+        if before is None:
+            return self
+        return dataclasses.replace(self, earlier=(*before.earlier, *([before.report] if before.report else [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +96,11 @@ class MatrixFile:
         plan = {f.name: getattr(self.plan, f.name) for f in dataclasses.fields(Plan)}
         plan |= {"pairs": [_pair(p) for p in self.plan.pairs], "default": _pair(self.plan.default)}
         body = {
-            "format": 1,
+            "format": 2,
             "plan": plan | {"arguments": list(self.plan.arguments)},
             "shard": str(self.shard),
             "interrupted": self.interrupted,
-            "results": {name: dataclasses.asdict(ran) for name, ran in self.results.items()},
+            "results": {name: ran.body() for name, ran in self.results.items()},
         }
         _check(body, self.folder)
         write(self.folder / MATRIX, json.dumps(body, indent=1) + "\n")
@@ -112,7 +124,7 @@ class MatrixFile:
             raise ReportError(f"{folder / MATRIX}: {error}") from error
         plan = body["plan"]
         plan |= {"pairs": tuple(map(_pair_from, plan["pairs"])), "default": _pair_from(plan["default"])}
-        results = {name: Ran(**ran) for name, ran in body["results"].items()}
+        results = {name: Ran(**ran | {"earlier": tuple(ran["earlier"])}) for name, ran in body["results"].items()}
         made = cls(folder, Plan(**plan | {"arguments": tuple(plan["arguments"])}), shard, results, body["interrupted"])
         if foreign := set(results) - {pair_id(pair) for pair in made.mine}:
             raise ReportError(f"{folder / MATRIX}: shard {shard} has a result of {min(foreign)}, which is none of it")

@@ -73,6 +73,8 @@ def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:
             code = report.run.exit_code if not reason else EXIT_INFRA
     elif ran.code == EXIT_INTERRUPTED:
         code = EXIT_INTERRUPTED
+    if code != EXIT_FAILED and (gone := _came_and_went(ran, folder)):
+        code, reason = EXIT_FAILED, gone
     return Outcome(
         pair, code, reason or ("" if report else "it left no report"), report, ran.build_seconds, ran.seconds
     )
@@ -115,6 +117,19 @@ def folder_of(record: Record) -> str:
         return "run"
     parts = PurePosixPath(record.id.split("::", 1)[0]).parts
     return parts[1] if len(parts) > 2 else parts[-1]
+
+
+def _came_and_went(ran: Ran, folder: Path) -> str:
+    """What failed in an earlier run: that it passes now explains nothing."""
+    for earlier in ran.earlier:
+        try:
+            report = load(folder / earlier)
+        except ReportError:
+            continue  # it never counted, and there is one that does
+        for record in report.records:
+            if record.verdict is Verdict.FAIL:
+                return f"{record.id} failed in {earlier}, and does not any more: a failure that comes and goes"
+    return ""
 
 
 def _contradiction(pair: Pair, ran: Ran, report: LoadedReport, plan: Plan) -> str:

@@ -100,6 +100,7 @@ class Runner:
         except (OSError, ReportError) as error:  # its own trouble: the next one may do
             ran = Ran(EXIT_INFRA, f"it could not be run: {' '.join(str(error).split())}")
         with self._lock:
+            ran = ran.again(self.matrix.results.get(pair_id(pair)))
             self.matrix = replace(self.matrix, results={**self.matrix.results, pair_id(pair): ran})
             self.matrix.save()
             self.tell(self._outcome(pair), len(self.matrix.results), len(self.matrix.mine))

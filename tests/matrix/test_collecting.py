@@ -72,7 +72,7 @@ def cut(folder: Path) -> None:
 
 def of_another_form(folder: Path) -> None:
     body = json.loads((folder / MATRIX).read_text())
-    (folder / MATRIX).write_text(json.dumps({**body, "format": 2}))
+    (folder / MATRIX).write_text(json.dumps({**body, "format": 1}))
 
 
 def with_a_foreign_result(folder: Path) -> None:

@@ -178,6 +178,22 @@ def test_a_pair_that_failed_before_everything_was_found_out_is_run_again(act: st
     assert again == [pair_id(NEW)]
 
 
+@pytest.mark.parametrize("act", ["fail-and-infra", "fail-and-cut", "fail-and-late"])
+def test_what_failed_before_has_failed_though_it_passes_now(act: str, tmp_path: Path) -> None:
+    ran(tmp_path, {NEW: act}, pairs=[NEW, MIXED])
+    for _ in range(2):
+        found = by_pair(outcomes(runner(MatrixFile.load(tmp_path)).run()))
+        assert [one.code for one in found.values()] == [EXIT_FAILED, EXIT_OK]
+        assert "does not any more: a failure that comes and goes" in found[NEW].reason
+        assert len(MatrixFile.load(tmp_path).results[pair_id(NEW)].earlier) == 1
+
+
+def test_a_run_before_that_found_out_nothing_is_forgotten(tmp_path: Path) -> None:
+    ran(tmp_path, {NEW: "crash", MIXED: "infra"}, pairs=[NEW, MIXED])
+    found = by_pair(outcomes(runner(MatrixFile.load(tmp_path)).run()))
+    assert [(one.code, one.reason) for one in found.values()] == [(EXIT_OK, ""), (EXIT_OK, "")]
+
+
 def test_the_file_is_whole_after_every_pair(tmp_path: Path) -> None:
     sizes: list[int] = []
     running = runner(matrix(tmp_path))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE
+from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_USAGE
 from raykueue.matrix.matrix_file import MATRIX, MatrixFile
 from raykueue.matrix.outcome import outcomes
 from raykueue.matrix.selection import pair_id
@@ -126,7 +126,8 @@ def _of_matrix(folder: Path) -> Iterator[Path | Refusal]:
             if one.report is None and not ran.reason:
                 continue  # it can't be read, which is told where it is read
         if one.reason:
-            yield Refusal(EXIT_INFRA, str(folder), f"{pair_id(one.pair)}: {one.reason}")
+            code = EXIT_FAILED if one.code == EXIT_FAILED else EXIT_INFRA
+            yield Refusal(code, str(folder), f"{pair_id(one.pair)}: {one.reason}")
 
 
 def _read(folder: Path) -> LoadedReport | Refusal:
