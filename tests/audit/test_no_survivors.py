@@ -194,6 +194,49 @@ def test_a_pod_born_after_the_release_breaks_a_promise_if_it_stays(j: Journal) -
 
 
 @pytest.mark.parametrize("seconds", [0.2, 8.0])
+def test_f8_a_pod_made_for_a_cluster_that_is_gone(j: Journal, seconds: float) -> None:
+    a = running(j)
+    old, cluster = a.pod("head"), a.cluster
+    j.at(0)
+    old.gone()
+    a.state("Complete", "SUCCEEDED")
+    a.workload.finish("Succeeded")
+    a.stop_cluster()
+    a.cluster = cluster
+    j.at(1)
+    again = a.pod("head", "2")
+    j.at(1 + seconds)
+    again.gone()
+    found = only(j.findings(until=20))
+    assert (found.cause, found.payer) == ("made-for-a-deleted-owner", "")
+    assert found.klass == ("hazard" if seconds < 5 else "contract")
+    assert found.seconds == (seconds, seconds)
+
+
+def test_a_stray_pod_beside_one_made_for_a_cluster_that_is_gone_is_told_apart(j: Journal) -> None:
+    a = running(j)
+    old, cluster = a.pod("head"), a.cluster
+    j.at(0)
+    old.gone()
+    suspended(a)
+    a.workload.release()
+    a.cluster = cluster
+    j.at(1)
+    orphan = a.pod("head", "2")
+    a.start_cluster()
+    stray = a.pod("head", "3")
+    j.at(2)
+    orphan.gone()
+    j.at(3)
+    stray.gone()
+    findings = j.findings(until=20)
+    assert [(f.cause, f.seconds[0]) for f in findings if f.rule == "no-survivors"] == [
+        ("made-for-a-deleted-owner", 1.0),
+        ("born-after-release", 2.0),
+    ]
+
+
+@pytest.mark.parametrize("seconds", [0.2, 8.0])
 def test_a_submitter_that_is_started_after_its_jobs_end_is_found_and_one_from_before_is_not(
     j: Journal, seconds: float
 ) -> None:

@@ -108,6 +108,8 @@ class Pod:
     """It was there at the first LIST: nobody saw it begin."""
     never_charged: bool = False
     """Born without a payer, for a job that never had a hold."""
+    orphan: bool = False
+    """Its controller was gone, or going, before it was born."""
 
 
 @dataclass(frozen=True, slots=True)

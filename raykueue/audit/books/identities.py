@@ -46,6 +46,7 @@ class Identities:
         self._cluster_of: dict[tuple[str, str], str] = {}
         self._job_of_workload: dict[tuple[str, str], str] = {}
         self._queued: set[str] = set()
+        self._deleted: set[str] = set()
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
 
     def learn(self, event: Event) -> None:
@@ -59,6 +60,8 @@ class Identities:
             self._known[ref.uid] = Identity(ref, views.controller(obj), first)
             self._by_namespace[ref.namespace].add(ref.uid)
             self._named[ref.kind, ref.namespace, ref.name] = ref.uid
+        if event.type == "DELETED" or views.deleting(obj):
+            self._deleted.add(ref.uid)
         if event.kind == "RayJob":
             cluster = views.status(obj).get("rayClusterName")
             if cluster:
@@ -69,6 +72,10 @@ class Identities:
 
     def get(self, uid: str) -> Identity | None:
         return self._known.get(uid)
+
+    def deleted(self, uid: str) -> bool:
+        """It was seen, and is gone or going. For good: nothing that is being deleted comes back."""
+        return uid in self._deleted
 
     def is_child(self, uid: str) -> bool:
         """Its controller is a RayJob, or a RayService that Kueue queues: it is no job of its own."""
@@ -108,6 +115,7 @@ class Identities:
         for uid in self._by_namespace.pop(namespace, ()):
             ref = self._known.pop(uid).ref
             self._named.pop((ref.kind, ref.namespace, ref.name), None)
+            self._deleted.discard(uid)
         for index in (self._cluster_of, self._job_of_workload):
             for key in [key for key in index if key[0] == namespace]:
                 del index[key]

@@ -106,6 +106,7 @@ class PodBook:
             found.by_label,
             event.listed,
             payer is None and not job.had_hold,
+            owner is not None and self._identities.deleted(owner.uid),
         )
         self._pods[pod.ref.uid] = pod
         job.grace = max(job.grace, pod.state.grace)

@@ -21,11 +21,13 @@ from raykueue.model.findings import Class, Finding, Ref
 from raykueue.model.quantities import PODS, add, describe_all, sub
 
 _SHOWN = 20
-_Key: TypeAlias = tuple[str, bool]
-"""(payer, or UID of the job, clean-up pods?)."""
+_Key: TypeAlias = tuple[str, str]
+"""(payer, or UID of the job; the cause that such pods have whatever ended their hold, or nothing)."""
 
 _REDIS = Ending("redis-clean-up", "hazard", "the Redis clean-up of its job still runs")
 _BORN = Ending("born-after-release", "hazard", "they were made while the job had no quota")
+_ORPHANS = Ending("made-for-a-deleted-owner", "hazard", "they were made for an owner that had been deleted before")
+_OF_THEIR_OWN = {ending.cause: ending for ending in (_REDIS, _BORN, _ORPHANS)}
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +94,7 @@ class NoSurvivors(Rule):
                 continue
             until: int | None = None
             if uid in self._gone:
-                wait = self.limits.delete + one.job.grace + (self.limits.redis if one.key[1] else 0)
+                wait = self.limits.delete + one.job.grace + (self.limits.redis if one.ending is _REDIS else 0)
                 until = self._gone[uid].t + ns(wait)
             yield Obligation(self.name, f"{one.job.ref}: {_names(one)} still live, and nobody pays", until)
 
@@ -153,9 +155,8 @@ class NoSurvivors(Rule):
 
     def _ending(self, key: _Key, pod: Pod, state: PodState) -> Ending:
         if key[1]:
-            return _REDIS
-        if state.payer is None:
-            return _BORN
+            return _OF_THEIR_OWN[key[1]]
+        assert state.payer is not None
         survivors = [p for p in self.books.payees(state.payer) if p.state.live and not p.state.gated and not p.cleanup]
         said = self._states.get(pod.job.ref.uid, JobState("", None))
         return why(state.payer, pod.job, survivors, said, self.pair)
@@ -173,7 +174,7 @@ class NoSurvivors(Rule):
         charged = hold or one.job.latest
         seconds = window.seconds(self.now)
         klass = one.ending.klass
-        if one.ending is _BORN and seconds > self.limits.born:
+        if one.hold is None and one.ending is not _REDIS and seconds > self.limits.born:
             klass = "contract"
         outlived = f"outlived {hold}: {one.ending.tells}" if hold else one.ending.tells
         marks = [
@@ -187,7 +188,7 @@ class NoSurvivors(Rule):
         )
         refs = [one.job.ref, *([hold.ref] if hold else []), *one.pods.values()]
         return Finding(
-            id=finding_id(self.name, f"{one.key[0]}{' clean-up' if one.key[1] else ''}", window.begin.rev),
+            id=finding_id(self.name, " ".join(one.key).strip(), window.begin.rev),
             rule=self.name,
             klass=klass,
             cause=one.ending.cause,
@@ -208,9 +209,12 @@ def _key(pod: Pod, state: PodState) -> _Key | None:
     if not pod.job.judged or not state.live or state.gated:
         return None
     if state.payer is not None:
-        return (state.payer.payer, pod.cleanup) if state.payer.end is not None else None
+        return (state.payer.payer, _REDIS.cause if pod.cleanup else "") if state.payer.end is not None else None
     # Of a pod that was there before the journal nobody knows who paid when it was born.
-    return None if pod.never_charged or pod.before_journal else (pod.job.ref.uid, pod.cleanup)
+    if pod.never_charged or pod.before_journal:
+        return None
+    unpaid = _REDIS if pod.cleanup else _ORPHANS if pod.orphan else _BORN
+    return pod.job.ref.uid, unpaid.cause
 
 
 def _names(one: _Survival) -> str:
