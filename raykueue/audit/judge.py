@@ -13,7 +13,7 @@ from raykueue.audit.answers import Circumstances
 from raykueue.audit.explanations import Allowance, Expect, KnownIssue, matches, of_pair
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.findings import Finding, Verdict
-from raykueue.model.quantities import describe_all, excess
+from raykueue.model.quantities import add, describe_all, excess
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,15 @@ def judge(
     Raises:
         ValueError: a formula needs a name that is in neither.
     """
+    found = list(findings)
+    uncharged = _uncharged(found)
     issues = [issue for issue in known if issue.concerns(test, pair)]
     rows = [row for row in allows if of_pair(row, pair)]
     seen = [0] * len(expects)
     near_misses: list[list[str]] = [[] for _ in expects]
     explained: list[Explained] = []
     covered: list[Finding] = []
-    for finding in findings:
+    for finding in found:
         if finding.part_of:
             covered.append(finding)
             continue
@@ -103,7 +105,7 @@ def judge(
         near: list[str] = []
         verdict = _expected(finding, expects, seen, near_misses, values, near)
         verdict = verdict or _known(finding, issues, values, near)
-        verdict = verdict or _allowed(finding, rows, values, place, near)
+        verdict = verdict or _allowed(finding, rows, values, place, uncharged.get(finding.payer, {}), near)
         explained.append(verdict or Explained(finding, "nothing", near=tuple(near)))
     missing = [
         str(expect) + (f"; but there was one of which {'; '.join(reasons)}" if reasons else "")
@@ -135,6 +137,18 @@ def fixed(
         if issue.occurs == "always" and judged and not any(issue.id in shown[test] for test in tests):
             gone.append(issue)
     return gone
+
+
+def _uncharged(findings: Iterable[Finding]) -> dict[str, dict[str, int]]:
+    """By payer: what its pods ask for beyond its charge, told by findings of their own while it pays.
+
+    Whoever explains those has explained the same amounts of the pods that outlive it.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for one in findings:
+        if (one.rule, one.cause) == ("pods-covered", "under-count"):
+            found[one.payer] = add(found.get(one.payer, {}), one.peak)
+    return found
 
 
 def _expected(
@@ -178,6 +192,7 @@ def _allowed(
     rows: Iterable[Allowance],
     values: Mapping[str, float],
     place: Circumstances,
+    uncharged: Mapping[str, int],
     near: list[str],
 ) -> Explained | None:
     for row in rows:
@@ -185,7 +200,7 @@ def _allowed(
             continue
         reason = row.bounds.why_not(finding, values)
         if not reason and row.within_charge and place.charge is not None:
-            beyond = excess(finding.peak, place.charge)
+            beyond = excess(finding.peak, add(place.charge, uncharged))
             reason = f"it is {describe_all(beyond)} more than its payer was charged" if beyond else ""
         if not reason:
             return Explained(finding, "allows", row.id)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from raykueue.errors import UsageError, WaitFailed
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 from raykueue.kube.exec import Exec, Ran
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
-from raykueue.model.views import deleting, status, uid
+from raykueue.model.views import QUEUE_NAME, deleting, status, uid
 from raykueue.ray.control import RayControl
 from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
@@ -137,6 +137,16 @@ class Job(JobView):
         """Changes the RayJob, as `kubectl patch --type merge` does."""
         self._api.merge(self._path, patch)
         return self
+
+    def leave_queue(self) -> bool:
+        """Takes the label of its queue off, as `kubectl label` does; False if that is refused."""
+        try:
+            self.edit({"metadata": {"labels": {QUEUE_NAME: None}}})
+        except ApiError as error:
+            if error.code not in (400, 403, 422):
+                raise
+            return False
+        return True
 
     def suspend(self) -> Job:
         """Makes it give its pods back: by its own `spec.suspend`, or, if it is queued, by deactivating its Workload."""

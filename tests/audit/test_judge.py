@@ -170,6 +170,24 @@ def test_an_allowance_covers_no_more_than_the_charge() -> None:
     assert judged([finding()], allows=(unbound,), circumstances=at).verdict is Verdict.PASS
 
 
+def test_what_a_payer_was_not_charged_and_is_told_of_is_not_held_against_its_survivors() -> None:
+    at = {"f1": Circumstances(charge={"cpu": 1000})}
+    told = finding("f0", cpu=500, cause="under-count", payer="w#1")
+    known = issue(cause="under-count")
+    rows = (allowance(rule="no-survivors"),)
+
+    def verdict(*findings: Finding) -> Verdict:
+        return judged(findings, known=(known,), allows=rows, circumstances=at).verdict
+
+    def survivors(cpu: int, payer: str = "w#1") -> Finding:
+        return finding(rule="no-survivors", cpu=cpu, payer=payer)
+
+    assert verdict(told, survivors(1500)) is Verdict.KNOWN
+    assert verdict(told, survivors(1501)) is Verdict.FAIL
+    assert verdict(told, survivors(1500, "w#2")) is Verdict.FAIL
+    assert verdict(survivors(1500)) is Verdict.FAIL
+
+
 def test_a_finding_that_is_part_of_another_is_not_judged() -> None:
     part = finding(part_of="f0")
     judgement = judged([part])

@@ -184,6 +184,39 @@ def test_quota_that_comes_back_at_the_bound_is_in_time(cause: str, bound: float)
     assert idle(j, until=200) == []
 
 
+@pytest.mark.parametrize("status", ["Complete", "Failed"])
+def test_f4_quota_of_a_job_that_has_ended_is_found(j: Journal, status: str) -> None:
+    a = admitted(j)
+    pods = a.start()
+    j.at(5)
+    a.state(status, "SUCCEEDED")
+    for pod in pods:
+        pod.gone()
+    (found,) = idle(j, until=35)
+    assert (found.cause, found.klass, found.seconds) == ("ended", "hazard", (30.0, 30.0))
+    assert "its job has ended (allowed: 10 s)" in found.text
+
+
+def test_a_job_that_is_finished_in_time_is_fine(j: Journal) -> None:
+    a = admitted(j)
+    pods = a.start()
+    j.at(5)
+    a.state("Complete", "SUCCEEDED")
+    for pod in pods:
+        pod.gone()
+    j.at(14)
+    a.workload.finish("Succeeded")
+    assert idle(j, until=90) == []
+
+
+def test_a_job_that_has_ended_holds_no_idle_quota_while_its_head_is_kept(j: Journal) -> None:
+    a = admitted(j)
+    a.start()
+    j.at(5)
+    a.state("Complete", "SUCCEEDED")
+    assert idle(j, until=90) == []
+
+
 def test_s1_the_seconds_before_the_first_pod_are_fine(j: Journal) -> None:
     a = admitted(j)
     j.at(3)

@@ -20,7 +20,14 @@ from raykueue.model.events import Marker, Moment
 from raykueue.model.findings import Class, Finding
 from raykueue.model.gates import gate
 from raykueue.model.quantities import add, describe_all
-from raykueue.model.rayjobs import RETRYING, SUSPENDED, VALIDATION_FAILED, deployment_status, wants_suspension
+from raykueue.model.rayjobs import (
+    RETRYING,
+    SUSPENDED,
+    VALIDATION_FAILED,
+    deployment_status,
+    ended,
+    wants_suspension,
+)
 from raykueue.model.workloads import EVICTED
 
 _KINDS = ("RayJob", "RayCluster")
@@ -31,6 +38,7 @@ _TELLS = {
     "validation-failed": "its job failed validation",
     "never-a-pod": "its job runs, and never had a pod",
     "suspended": "its job is suspended",
+    "ended": "its job has ended",
 }
 
 
@@ -86,6 +94,7 @@ class ReleasedInTime(Rule):
             "validation-failed": thresholds.workload,
             "never-a-pod": thresholds.idle,
             "suspended": thresholds.suspend,
+            "ended": thresholds.workload,
         }
 
     def see(self, change: Change) -> None:
@@ -229,6 +238,8 @@ def _causes(one: _Watch) -> Iterator[str]:
         return
     if status == VALIDATION_FAILED:
         yield "validation-failed"
+    elif ended(job):
+        yield "ended"
     elif suspended and status in _SUSPENDED:
         yield "suspended"
     elif not (suspended or one.had_pods or one.hold.before_journal):

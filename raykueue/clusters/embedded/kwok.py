@@ -62,7 +62,7 @@ def node(name: str, offer: dict[str, str], labels: dict[str, str] | None = None)
         "metadata": {
             "name": name,
             "annotations": {"kwok.x-k8s.io/node": "fake"},
-            "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **(labels or {})},
         },
         "status": {"allocatable": offer, "capacity": offer},
     }

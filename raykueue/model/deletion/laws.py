@@ -69,7 +69,7 @@ _SHAPE_NEEDS = {
     Shape.STRATEGY: ("deletion-strategy",),
     Shape.RULES: ("deletion-strategy",),
     Shape.STAGES: ("deletion-strategy",),
-    Shape.FAILED_RULE: ("deletion-rule-on-failed",),
+    Shape.FAILED_RULE: ("deletion-rule-on-failed", "failed-rule-passes"),
 }
 _STATUS = {
     Outcome.SUCCEEDED: Status("Complete", "SUCCEEDED"),

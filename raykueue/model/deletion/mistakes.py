@@ -111,7 +111,7 @@ MISTAKES: Mapping[str, Mistake] = {
             "the deletion condition requires either the JobStatus or the JobDeploymentStatus field.",
         ),
         f"{_TYPES}:149@v1.6.2",
-        ("deletion-rule-on-failed",),
+        ("deletion-rule-on-failed", "failed-rule-passes"),
     ),
     "two-rules-alike": Mistake(
         _rules(_rule("DeleteCluster", jobStatus="FAILED"), _rule("DeleteCluster", 5, jobStatus="FAILED")),

@@ -130,6 +130,14 @@ KUEUE: tuple[Gate, ...] = (
         "a RayJob without rayClusterSpec is refused; before, Kueue's webhook panics",
     ),
     Gate(
+        "failed-rule-passes",
+        "kueue",
+        (Range(before="0.15.0-0"), Range("0.17.0-0")),
+        "kueue go.mod (ray-operator v1.5.1)@v0.16.2; kuberay ray-operator/apis/ray/v1/rayjob_types.go:147@v1.5.1",
+        "a deletion rule without a jobStatus passes Kueue's webhook; where that knows KubeRay's types of 1.5, it writes "
+        "an empty jobStatus into the rule, queued or not, which the API server then refuses",
+    ),
+    Gate(
         "queue-label-kept",
         "kueue",
         since("0.18.6", "0.19.2"),

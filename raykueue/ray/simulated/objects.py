@@ -95,6 +95,11 @@ def is_head(pod: Object) -> bool:
     return bool(_labels(pod).get("ray.io/node-type") == "head")
 
 
+def is_redis_clean_up(pod: Object) -> bool:
+    """It cleans Redis after a RayCluster with GCS fault tolerance (raycluster_controller.go:1455-1475@v1.6.2)."""
+    return bool(_labels(pod).get("ray.io/node-type") == "redis-cleanup")
+
+
 def submitter_job(pod: Object) -> str:
     """The batch Job that the pod belongs to, or empty. KubeRay names a submitter's Job after its RayJob."""
     owners = pod["metadata"].get("ownerReferences", [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,16 @@ from raykueue.ray.simulated.control_server import ControlServer
 from raykueue.ray.simulated.dashboard import Dashboard
 from raykueue.ray.simulated.instructions import Instructions
 from raykueue.ray.simulated.jobs import Ending, Job
-from raykueue.ray.simulated.objects import is_head, is_over, read_head, read_rayjob, read_submitter, submitter_job
+from raykueue.ray.simulated.objects import (
+    Submitter,
+    is_head,
+    is_over,
+    is_redis_clean_up,
+    read_head,
+    read_rayjob,
+    read_submitter,
+    submitter_job,
+)
 from raykueue.ray.simulated.simulation import EndSubmitter, Simulation
 from raykueue.ray.simulated.submitters import end_submitter
 
@@ -31,6 +40,9 @@ START_S = 60.0
 READ_S = 20.0
 """How long a terminal state may stay unread: KubeRay asks every 3 s (rayjob_controller.go RayJobDefaultRequeueDuration
 @v1.6.2)."""
+
+CLEANING_S = 1.0
+"""How long a Redis clean-up pod runs."""
 
 
 class Process:
@@ -100,6 +112,10 @@ class Process:
                 self._end_later(self.simulation.rayjob_seen(read_rayjob(record.object)))
         elif is_head(record.object):
             self._take_head(record.object, deleted)
+        elif is_redis_clean_up(record.object):
+            cleaning = None if deleted else read_submitter(record.object)
+            if cleaning is not None:
+                self._later(self._clean_redis(cleaning))
         elif job_name := submitter_job(record.object):
             submitter = None if deleted else read_submitter(record.object)
             if submitter is None:
@@ -120,9 +136,20 @@ class Process:
 
     def _end_later(self, ends: list[EndSubmitter]) -> None:
         for end in ends:
-            task = asyncio.create_task(self._end_or_log(end))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._later(self._end_or_log(end))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _clean_redis(self, pod: Submitter) -> None:
+        """There is no Redis; it takes as long as a small one."""
+        await asyncio.sleep(CLEANING_S)
+        try:
+            await end_submitter(self._api, pod, 0)
+        except NO_ANSWER as error:
+            _log(f"Redis clean-up pod {pod.namespace}/{pod.pod} could not be ended: {error!r}")
 
     async def _end_or_log(self, end: EndSubmitter) -> None:
         try:
