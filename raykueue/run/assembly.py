@@ -168,7 +168,7 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
     )
     bare = KindAssembly(
         pair=replace(pair, kubernetes=kubernetes_of(nodes) or pair.kubernetes),
-        lock_digest=versions.digest(pair),
+        lock_digest=versions.digest(pair, "kind"),
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),
