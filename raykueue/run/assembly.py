@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import UsageError
+from raykueue.model.node_images import Nodes
 from raykueue.model.versions import Pair, Versions
 from raykueue.ray.manifests import REPOSITORY
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
@@ -34,6 +34,11 @@ class Assembly(Protocol):
     @property
     def lock_digest(self) -> str:
         """Of all that determines what runs; empty where that is not ours to decide."""
+        ...
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """What its nodes are made from, where that is an image that we choose."""
         ...
 
     def crds(self) -> list[Manifest]:
@@ -71,6 +76,7 @@ class EmbeddedAssembly(_Shipped):
 
     binaries: Mapping[str, Path]
     kwok_sources: Path
+    nodes: None = None
 
     def components(self) -> list[ComponentSpec]:
         """Kueue, KubeRay and the simulated Ray."""
@@ -89,6 +95,7 @@ class KindAssembly(_Shipped):
     """Images: every component is a Deployment."""
 
     ingredients: Ingredients
+    nodes: Nodes
     kueue_image: str
     kuberay_image: str
 
@@ -111,6 +118,7 @@ class ExistingAssembly:
 
     pair: Pair
     lock_digest: str = ""
+    nodes: None = None
 
     def crds(self) -> list[Manifest]:
         """None to install."""
@@ -156,37 +164,29 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         ToolchainError: something can't be built, or is not what was pinned.
         UsageError: no node image, or no Ray, is recorded for the pair.
     """
-    nodes = node_image or versions.node_image(pair)
+    nodes = Nodes.of(versions, pair, node_image)
     tools = toolchain.ensure(pair, ["kind", "kubectl", "kustomize", "kueue-sources", "kuberay-sources"])
     ingredients = Ingredients(
         kind=tools["kind"],
         kubectl=tools["kubectl"],
-        node_image=nodes,
+        node_image=nodes.image,
         control_plane_images=(),
         worker_images=(f"{REPOSITORY}:{versions.ray_version(pair)}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
-        pair=replace(pair, kubernetes=kubernetes_of(nodes) or pair.kubernetes),
+        pair=replace(pair, kubernetes=nodes.kubernetes),
         lock_digest=versions.digest(pair, "kind"),
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),
         ingredients=ingredients,
+        nodes=nodes,
         kueue_image=versions.image("kueue", pair),
         kuberay_image=versions.image("kuberay", pair),
     )
     needed = dict.fromkeys(image for spec in bare.components() for image in spec.images.values())
     return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
-
-
-def kubernetes_of(node_image: str) -> str:
-    """The version of Kubernetes that a node image has by its tag (`kindest/node:v1.34.11@sha256:…`); empty if none.
-
-    kind publishes images for some patch releases only, so it may be another one than the pair names.
-    """
-    found = re.search(r":v(\d+\.\d+\.\d+)(?:@|$)", node_image)
-    return found[1] if found else ""
 
 
 def _rendered(toolchain: Toolchain, pair: Pair) -> dict[str, Rendered]:

@@ -115,9 +115,9 @@ def bring_up(
     assembly = backend.assemble(Toolchain(versions, log=log), versions, pair)
     built = time.monotonic()
     doing = "using" if backend.name == "existing" else "starting"
-    log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
+    log(f"{doing} {assembly.pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
-    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(backend)}
+    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(assembly)}
     with ended_if_it_fails(cluster, evidence):
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
@@ -257,7 +257,8 @@ def _keep_logs(cluster: Cluster, folder: Path) -> None:
 
 def _differences(live: LiveCluster, versions: Versions) -> list[str]:
     detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
-    shipped = Shipped(live.assembly.crds(), live.assembly.controllers(DEFAULT)) if live.ours else None
+    made = live.assembly
+    shipped = Shipped(made.crds(), made.controllers(DEFAULT), made.nodes) if live.ours else None
     return drift(detected, live.pair, versions, shipped)
 
 
