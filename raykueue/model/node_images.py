@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from raykueue.model.images import Reference
 from raykueue.model.versions import Pair, Versions
 
+NODE_IMAGE = "node image"
+"""What the image is called among the versions of a report."""
 _OWN = "raykueue.local/node"
 """Repository of the images that ci/airgap builds from the pinned modules. No registry has this name."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import UsageError
-from raykueue.model.node_images import Nodes
+from raykueue.model.node_images import NODE_IMAGE, Nodes
 from raykueue.model.versions import Pair, Versions
 from raykueue.ray.manifests import REPOSITORY
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
@@ -34,6 +34,11 @@ class Assembly(Protocol):
     @property
     def lock_digest(self) -> str:
         """Of all that determines what runs; empty where that is not ours to decide."""
+        ...
+
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """Versions of what goes with the pair on this kind of cluster; empty where that is not ours to decide."""
         ...
 
     @property
@@ -60,6 +65,7 @@ class _Shipped:
 
     pair: Pair
     lock_digest: str
+    made_with: Mapping[str, str]
     cache: Path
     rendered: Mapping[str, Rendered]
     keys: kueue.WebhookKeys
@@ -118,6 +124,7 @@ class ExistingAssembly:
 
     pair: Pair
     lock_digest: str = ""
+    made_with: Mapping[str, str] = field(default_factory=dict)
     nodes: None = None
 
     def crds(self) -> list[Manifest]:
@@ -149,6 +156,7 @@ def assemble(toolchain: Toolchain, versions: Versions, pair: Pair) -> EmbeddedAs
     return EmbeddedAssembly(
         pair=pair,
         lock_digest=versions.digest(pair),
+        made_with=versions.companions,
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),
@@ -165,18 +173,24 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         UsageError: no node image, or no Ray, is recorded for the pair.
     """
     nodes = Nodes.of(versions, pair, node_image)
+    ray = versions.ray_version(pair)
     tools = toolchain.ensure(pair, ["kind", "kubectl", "kustomize", "kueue-sources", "kuberay-sources"])
     ingredients = Ingredients(
         kind=tools["kind"],
         kubectl=tools["kubectl"],
         node_image=nodes.image,
         control_plane_images=(),
-        worker_images=(f"{REPOSITORY}:{versions.ray_version(pair)}",),
+        worker_images=(f"{REPOSITORY}:{ray}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
         pair=replace(pair, kubernetes=nodes.kubernetes),
         lock_digest=versions.digest(pair, "kind"),
+        made_with={
+            NODE_IMAGE: nodes.image,
+            "ray": ray,
+            **{product: versions.release_for(product, pair).version for product in ("kind", "kustomize")},
+        },
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),

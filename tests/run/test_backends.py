@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -113,6 +113,7 @@ class FakeCluster:
 
 class FakeAssembly:
     pair, lock_digest = replace(load_versions().default, kubernetes="1.34.11"), "5f"
+    made_with: ClassVar = {"ray": "2.52.0"}
 
     nodes = None
 
@@ -227,6 +228,7 @@ def test_a_start_says_what_it_starts_and_where(proven: None) -> None:
     assert said[1].endswith("(new)")
     assert set(one.seconds) == {"binaries", "cluster", "webhook", "controllers"}
     assert not one.stays
+    assert one.versions == {"ray": "2.52.0"}
 
 
 def test_whoever_attaches_to_a_kind_cluster_knows_its_nodes(tmp_path: Path) -> None:

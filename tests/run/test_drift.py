@@ -293,6 +293,7 @@ def test_a_run_compares_images_and_nodes_of_a_cluster_that_is_ours(ours: bool, m
     assembly = SimpleNamespace(crds=lambda: CRDS, controllers=lambda _: DEPLOYED, nodes=None)
     one: Any = SimpleNamespace(cluster=SimpleNamespace(kubeconfig=None), assembly=assembly, pair=PAIR, ours=ours)
     assert len(live_module._differences(one, VERSIONS)) == (2 if ours else 0)
+    assert one.kubernetes == PAIR.kubernetes
 
 
 def found_on(image: str | None, runs: str) -> list[str]:
