@@ -15,6 +15,7 @@ from ci.airgap.places import SOURCES
 from ci.airgap.programs import digest
 from ci.airgap.workshop import Part, Workshop
 from raykueue.errors import ToolchainError
+from raykueue.model.node_images import own_image
 from raykueue.model.versions import Release
 
 PACKAGES = (
@@ -38,7 +39,7 @@ ln -sf /lib/systemd/systemd /sbin/init
 
 def reference_of(kubernetes: Release) -> str:
     """The name of the node image with that release."""
-    return f"raykueue.local/node:{kubernetes.tag}"
+    return own_image(kubernetes.version)
 
 
 def packages(base: Part) -> Part:

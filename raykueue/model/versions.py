@@ -178,10 +178,13 @@ class Versions:
         name = self.images.get(product, "")
         return f"{name}:{self.release_for(product, pair).tag}" if name else ""
 
-    def digest(self, pair: Pair) -> str:
-        """sha256 (hex) over all that determines what runs for this pair: the key of caches made with it."""
-        releases = [self.release_for(product, pair) for product in sorted({*PAIRED, *self.companions})]
-        content = [self.recipe, [[one.product, one.version, one.module, one.checksum] for one in releases]]
+    def digest(self, pair: Pair, backend: str = "embedded") -> str:
+        """sha256 (hex) over all that is pinned and determines what runs for this pair on that kind of cluster."""
+        products = {*PAIRED, *self.companions, *(self.kind if backend == "kind" else ())}
+        releases = [self.release_for(product, pair) for product in sorted(products)]
+        content: list[Any] = [self.recipe, [[one.product, one.version, one.module, one.checksum] for one in releases]]
+        if backend == "kind":
+            content += [self.node_images.get(pair.kubernetes), self.ray.get(pair.kuberay), sorted(self.images.items())]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

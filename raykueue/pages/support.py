@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_OK, UsageError
+from raykueue.model.node_images import kubernetes_of
 from raykueue.model.versions import Pair, Versions
 from raykueue.report.run_info import LoadedReport
 from raykueue.report.wording import MEANING, count_of
@@ -69,8 +70,10 @@ def table(versions: Versions, last: Mapping[str, Last]) -> str:
             for kueue in kueues
         ),
     ]
-    kubernetes = ", ".join(dict.fromkeys(pair.kubernetes for pair in versions.pairs))
-    about = f"All on Kubernetes {kubernetes}. {_when(last)}"
+    kubernetes = list(dict.fromkeys(pair.kubernetes for pair in versions.pairs))
+    nodes = [kubernetes_of(versions.node_images[one]) for one in kubernetes if one in versions.node_images]
+    kind = f"; on kind {', '.join(nodes)}, that of its node image" if nodes and nodes != kubernetes else ""
+    about = f"All on Kubernetes {', '.join(kubernetes)}{kind}. {_when(last)}"
     return "\n".join([*lines, "", about, ""])
 
 

@@ -28,7 +28,10 @@ class RunFacts:
     tier: str
     profile: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Everything beside the pair that was pinned or found: {"etcd": "3.6.5", "kwok": "0.8.0", …}."""
+    """What ran, or was used to make it, beside Kueue and KubeRay: {"kubernetes": "1.34.11", "ray": "2.52.0", …}.
+
+    Kubernetes as the API server said it: on kind it is the one of the node image.
+    """
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the run outside its tests, in order: {"cluster start": 9.1, "controllers": 4.2, …}."""
     known_links: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +50,7 @@ class RunInfo:
     """The contents of run.json."""
 
     pair: Mapping[str, str]
-    """{"kueue": "0.19.2", "kuberay": "1.6.2", "kubernetes": "1.34.4"}"""
+    """As it was asked for: {"kueue": "0.19.2", "kuberay": "1.6.2", "kubernetes": "1.34.4"}"""
     backend: str
     started: str
     finished: str

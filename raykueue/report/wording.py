@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_INTERRUPTED, EXIT_OK
 from raykueue.model.findings import Verdict
+from raykueue.model.node_images import NODE_IMAGE
 from raykueue.report.record import PHASES, JudgedFinding, Record
 from raykueue.report.run_info import LoadedReport, RunInfo
 from raykueue.report.verdict import counts
@@ -34,6 +35,9 @@ HEADLINES: dict[int, str] = {
 # Control characters (also those that start a terminal's escape sequences), lone surrogates, and the marks that
 # reorder what is displayed. Tab and line breaks are space and are dealt with as such.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+_SHORT = re.compile("(@sha256:[0-9a-f]{12})[0-9a-f]+")
 
 
 def safe(text: str) -> str:
@@ -74,10 +78,10 @@ def count_of(number: int, thing: str) -> str:
 
 
 def pair_line(run: RunInfo) -> str:
-    """`Kueue 0.19.2 + KubeRay 1.6.2 on Kubernetes 1.34.4`."""
+    """`Kueue 0.19.2 + KubeRay 1.6.2 on Kubernetes 1.34.4`: the one that ran, if it is known."""
     line = f"Kueue {run.pair['kueue']} + KubeRay {run.pair['kuberay']}"
-    if run.pair.get("kubernetes"):
-        line += f" on Kubernetes {run.pair['kubernetes']}"
+    if kubernetes := run.facts.versions.get("kubernetes") or run.pair.get("kubernetes"):
+        line += f" on Kubernetes {kubernetes}"
     return one_line(line)
 
 
@@ -88,12 +92,17 @@ def commit_word(commit: str) -> str:
 
 
 def setting_line(run: RunInfo) -> str:
-    """What it ran on, and which suite: `embedded cluster, tier control-plane, profile core, suite 0.1.0 (b7ae8e3)`."""
+    """What it ran on, and which suite: `embedded cluster, tier control-plane, profile core, suite 0.1.0 (b7ae8e3)`.
+
+    A kind cluster also says of which node image it is.
+    """
     facts = run.facts
     suite = f"suite {facts.suite_version or 'of unknown version'}" + (
         f" ({commit_word(facts.commit)})" if facts.commit else ""
     )
-    return one_line(f"{run.backend} cluster, tier {facts.tier}, profile {facts.profile}, {suite}")
+    nodes = _SHORT.sub(r"\1", run.facts.versions.get(NODE_IMAGE, ""))
+    made = f" of {nodes}" if nodes else ""
+    return one_line(f"{run.backend} cluster{made}, tier {facts.tier}, profile {facts.profile}, {suite}")
 
 
 def tally(records: Iterable[Record]) -> str:

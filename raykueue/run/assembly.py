@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from raykueue.controllers import deployed, kuberay, kueue
 from raykueue.controllers.rendered import Rendered, render
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import UsageError
+from raykueue.model.node_images import NODE_IMAGE, Nodes
 from raykueue.model.versions import Pair, Versions
 from raykueue.ray.manifests import REPOSITORY
 from raykueue.ray.simulated.component import CONFIG_NAME, SOCKET_NAME, ray_process
@@ -36,6 +36,16 @@ class Assembly(Protocol):
         """Of all that determines what runs; empty where that is not ours to decide."""
         ...
 
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """Versions of what goes with the pair on this kind of cluster; empty where that is not ours to decide."""
+        ...
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """What its nodes are made from, where that is an image that we choose."""
+        ...
+
     def crds(self) -> list[Manifest]:
         """Of both products."""
         ...
@@ -55,6 +65,7 @@ class _Shipped:
 
     pair: Pair
     lock_digest: str
+    made_with: Mapping[str, str]
     cache: Path
     rendered: Mapping[str, Rendered]
     keys: kueue.WebhookKeys
@@ -71,6 +82,7 @@ class EmbeddedAssembly(_Shipped):
 
     binaries: Mapping[str, Path]
     kwok_sources: Path
+    nodes: None = None
 
     def components(self) -> list[ComponentSpec]:
         """Kueue, KubeRay and the simulated Ray."""
@@ -89,6 +101,7 @@ class KindAssembly(_Shipped):
     """Images: every component is a Deployment."""
 
     ingredients: Ingredients
+    nodes: Nodes
     kueue_image: str
     kuberay_image: str
 
@@ -111,6 +124,8 @@ class ExistingAssembly:
 
     pair: Pair
     lock_digest: str = ""
+    made_with: Mapping[str, str] = field(default_factory=dict)
+    nodes: None = None
 
     def crds(self) -> list[Manifest]:
         """None to install."""
@@ -141,6 +156,7 @@ def assemble(toolchain: Toolchain, versions: Versions, pair: Pair) -> EmbeddedAs
     return EmbeddedAssembly(
         pair=pair,
         lock_digest=versions.digest(pair),
+        made_with=versions.companions,
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),
@@ -156,37 +172,35 @@ def assemble_for_kind(toolchain: Toolchain, versions: Versions, pair: Pair, node
         ToolchainError: something can't be built, or is not what was pinned.
         UsageError: no node image, or no Ray, is recorded for the pair.
     """
-    nodes = node_image or versions.node_image(pair)
+    nodes = Nodes.of(versions, pair, node_image)
+    ray = versions.ray_version(pair)
     tools = toolchain.ensure(pair, ["kind", "kubectl", "kustomize", "kueue-sources", "kuberay-sources"])
     ingredients = Ingredients(
         kind=tools["kind"],
         kubectl=tools["kubectl"],
-        node_image=nodes,
+        node_image=nodes.image,
         control_plane_images=(),
-        worker_images=(f"{REPOSITORY}:{versions.ray_version(pair)}",),
+        worker_images=(f"{REPOSITORY}:{ray}",),
         archives=toolchain.store.root / "images",
     )
     bare = KindAssembly(
-        pair=replace(pair, kubernetes=kubernetes_of(nodes) or pair.kubernetes),
-        lock_digest=versions.digest(pair),
+        pair=replace(pair, kubernetes=nodes.kubernetes),
+        lock_digest=versions.digest(pair, "kind"),
+        made_with={
+            NODE_IMAGE: nodes.image,
+            "ray": ray,
+            **{product: versions.release_for(product, pair).version for product in ("kind", "kustomize")},
+        },
         cache=toolchain.store.root,
         rendered=_rendered(toolchain, pair),
         keys=_keys(toolchain),
         ingredients=ingredients,
+        nodes=nodes,
         kueue_image=versions.image("kueue", pair),
         kuberay_image=versions.image("kuberay", pair),
     )
     needed = dict.fromkeys(image for spec in bare.components() for image in spec.images.values())
     return replace(bare, ingredients=replace(ingredients, control_plane_images=tuple(needed)))
-
-
-def kubernetes_of(node_image: str) -> str:
-    """The version of Kubernetes that a node image has by its tag (`kindest/node:v1.34.11@sha256:…`); empty if none.
-
-    kind publishes images for some patch releases only, so it may be another one than the pair names.
-    """
-    found = re.search(r":v(\d+\.\d+\.\d+)(?:@|$)", node_image)
-    return found[1] if found else ""
 
 
 def _rendered(toolchain: Toolchain, pair: Pair) -> dict[str, Rendered]:

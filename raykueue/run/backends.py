@@ -169,9 +169,12 @@ def backend_of(options: RunOptions, folder: ClusterFolder | None = None) -> Back
             raise ClusterError(f"no backend {other!r} can make a cluster")
 
 
-def remembered(backend: Backend) -> dict[str, Any]:
-    """What whoever attaches to a cluster must know of how it was made: kind's nodes, if not the pinned ones."""
-    return {"node_image": backend.node_image} if isinstance(backend, Kind) and backend.node_image else {}
+def remembered(assembly: Assembly) -> dict[str, Any]:
+    """What whoever attaches to a cluster must know of how it was made: the image of kind's nodes.
+
+    Also if it is the pinned one: whoever attaches may have pinned another.
+    """
+    return {"node_image": assembly.nodes.image} if assembly.nodes else {}
 
 
 def ray_of(cluster: Cluster) -> dict[str, Any]:

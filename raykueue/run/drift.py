@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from raykueue.clusters.protocol import ComponentSpec, Manifest
@@ -12,6 +12,7 @@ from raykueue.errors import Drifted
 from raykueue.model.gates import GATES, Gate
 from raykueue.model.gates.signs import Seen
 from raykueue.model.images import same_image
+from raykueue.model.node_images import Nodes
 from raykueue.model.versions import Pair, Versions
 from raykueue.run.assembly import CONTROLLERS
 from raykueue.run.detected import Detected
@@ -31,6 +32,8 @@ class Shipped:
     """But for conversion webhooks."""
     components: Sequence[ComponentSpec] = ()
     """Both controllers; of those that are deployed their images are compared."""
+    nodes: Nodes | None = None
+    """Of a kind cluster: what they were made from."""
 
 
 def refusal(differences: Sequence[str]) -> Drifted:
@@ -59,7 +62,10 @@ def drift(detected: Detected, pair: Pair, versions: Versions, shipped: Shipped |
             *_api_server(re.split("[-+]", detected.kubernetes)[0], pair),
             *gate_differences(detected.seen, pair.versions()),
         ]
+    if shipped.nodes is not None:
+        pair = replace(pair, kubernetes=shipped.nodes.wanted)
     return [
+        *_nodes(shipped.nodes),
         *_api_server(detected.kubernetes, pair),
         *_kubelets(detected, pair),
         *_programs(detected, pair, versions),
@@ -83,6 +89,11 @@ def gate_differences(seen: Seen, pair: Mapping[str, str], gates: Iterable[Gate] 
             f"gate {gate.name}: {gate.product} {pair[gate.product]} {wanted} it by its range, but on the cluster its "
             f"sign, {gate.sign}, {found}"
         )
+
+
+def _nodes(nodes: Nodes | None) -> Iterator[str]:
+    if nodes is not None and not nodes.as_pinned:
+        yield f"the nodes were made from image {nodes.image}, pinned is {nodes.pinned or 'none'}"
 
 
 def _api_server(says: str, pair: Pair) -> Iterator[str]:

@@ -50,6 +50,8 @@ class LiveCluster:
     """It was made by this suite, so what goes on in it that no test knows of is our fault."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Where the time went until here."""
+    kubernetes: str = ""
+    """The version that the API server says; empty until it was asked."""
     drift: list[str] = field(default_factory=list)
     """How what runs differs from what was pinned: only with --allow-drift can there be anything."""
     _in_force: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -59,6 +61,11 @@ class LiveCluster:
     def pair(self) -> Pair:
         """The versions that run."""
         return self.assembly.pair
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What runs here, or was used to make it, beside KubeRay and Kueue."""
+        return ({"kubernetes": self.kubernetes} if self.kubernetes else {}) | dict(self.assembly.made_with)
 
     @property
     def ray(self) -> dict[str, Any]:
@@ -115,9 +122,9 @@ def bring_up(
     assembly = backend.assemble(Toolchain(versions, log=log), versions, pair)
     built = time.monotonic()
     doing = "using" if backend.name == "existing" else "starting"
-    log(f"{doing} {pair} on {_with_article(backend.name)} cluster")
+    log(f"{doing} {assembly.pair} on {_with_article(backend.name)} cluster")
     cluster = backend.cluster(folder, assembly, log)
-    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(backend)}
+    cluster.about = {"pair": pair.versions(), "lock": assembly.lock_digest, **remembered(assembly)}
     with ended_if_it_fails(cluster, evidence):
         cluster.start(assembly.crds(), assembly.components())
         started = time.monotonic()
@@ -257,7 +264,9 @@ def _keep_logs(cluster: Cluster, folder: Path) -> None:
 
 def _differences(live: LiveCluster, versions: Versions) -> list[str]:
     detected = detect(Api(load_access(live.cluster.kubeconfig)), live.cluster, CONTROLLERS)
-    shipped = Shipped(live.assembly.crds(), live.assembly.controllers(DEFAULT)) if live.ours else None
+    live.kubernetes = detected.kubernetes.removeprefix("v")
+    made = live.assembly
+    shipped = Shipped(made.crds(), made.controllers(DEFAULT), made.nodes) if live.ours else None
     return drift(detected, live.pair, versions, shipped)
 
 

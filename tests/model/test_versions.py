@@ -139,6 +139,15 @@ def test_a_digest_stays_when_only_kind_clusters_change(versions: Versions) -> No
         assert changed.digest(changed.default) == versions.digest(versions.default)
 
 
+def test_the_digest_of_kind_clusters_changes_with_all_that_is_pinned_for_them(versions: Versions) -> None:
+    ours = versions.digest(versions.default, "kind")
+    assert ours != versions.digest(versions.default)
+    for old in ("h1:q19", "h1:kind", "sha256:ab", "2.52.0", "published/kueue"):
+        changed = parse(TEXT.replace(old, f"{old}1"))
+        assert changed.digest(changed.default, "kind") != ours
+    assert versions.digest(versions.pair(kuberay="1.3.2"), "kind") != ours
+
+
 def test_kind_goes_with_every_pair_and_a_node_image_with_its_kubernetes(versions: Versions) -> None:
     assert versions.release_for("kind", versions.pair(kueue="0.9.0")).checksum == "h1:kind"
     assert versions.node_image(versions.default) == "kindest/node:v1.34.11@sha256:ab"

@@ -1,10 +1,26 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from raykueue.model.findings import Verdict
-from raykueue.report.wording import MEANING, commit_word, duration, one_line, tally, title
-from tests.report.samples import record
+from raykueue.model.node_images import NODE_IMAGE
+from raykueue.report.allure import environment
+from raykueue.report.junit import junit_xml
+from raykueue.report.summary import markdown
+from raykueue.report.terminal import terminal
+from raykueue.report.wording import (
+    MEANING,
+    commit_word,
+    duration,
+    one_line,
+    pair_line,
+    setting_line,
+    tally,
+    title,
+)
+from tests.report.samples import FACTS, record, report
 
 
 @pytest.mark.parametrize(
@@ -52,3 +68,20 @@ def test_a_commit_is_shortened_but_not_what_was_changed_beyond_it() -> None:
     assert commit_word("b" * 40) == "b" * 9
     assert commit_word("b" * 40 + "-dirty-0a1b2c3d4e5f") == "b" * 9 + "-dirty-0a1b2c3d4e5f"
     assert commit_word("") == "of unknown commit"
+
+
+def test_a_report_says_which_kubernetes_ran_and_of_which_node_image() -> None:
+    image = f"kindest/node:v1.34.11@sha256:{'ab' * 32}"
+    kind = report([record()], facts=replace(FACTS, versions={"kubernetes": "1.34.11", NODE_IMAGE: image}))
+    assert pair_line(kind.run) == "Kueue 0.19.2 + KubeRay 1.6.2 on Kubernetes 1.34.11"
+    assert " cluster of kindest/node:v1.34.11@sha256:abababababab, tier" in setting_line(kind.run)
+    assert environment(kind.run)["kubernetes"] == "1.34.11"
+    for text in (terminal(kind, 120, colour=False), markdown(kind), junit_xml(kind)):
+        assert "1.34.11" in text
+        assert "1.34.4" not in text
+    assert f"| node image | `{image}` |" in markdown(kind)
+
+
+def test_where_nothing_ran_the_kubernetes_that_was_asked_for_is_told() -> None:
+    one = report([record()], facts=replace(FACTS, versions={}))
+    assert pair_line(one.run).endswith("on Kubernetes 1.34.4")

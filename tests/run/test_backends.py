@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -15,8 +16,9 @@ from raykueue.clusters.folder import ClusterFolder
 from raykueue.clusters.protocol import ComponentSpec
 from raykueue.controllers.settings import DEFAULT, Settings
 from raykueue.errors import ClusterError, UsageError
+from raykueue.model.node_images import Nodes
 from raykueue.run import live as live_module
-from raykueue.run.assembly import ExistingAssembly, kubernetes_of
+from raykueue.run.assembly import ExistingAssembly
 from raykueue.run.backends import Embedded, Existing, Kind, backend_of, ray_of, remembered
 from raykueue.run.live import LiveCluster, bring_up, ended_if_it_fails
 from raykueue.run.options import RunOptions
@@ -49,19 +51,6 @@ def test_a_cluster_that_was_left_up_is_driven_by_what_made_it() -> None:
 def test_where_pods_are_real_ray_is() -> None:
     cluster: Any = SimpleNamespace()
     assert ray_of(cluster) == {"real": {}}
-
-
-@pytest.mark.parametrize(
-    ("image", "version"),
-    [
-        ("kindest/node:v1.34.11@sha256:ab", "1.34.11"),
-        ("registry.invalid:5000/node:v1.34.4", "1.34.4"),
-        ("mine/node:latest", ""),
-        ("mine/node@sha256:ab", ""),
-    ],
-)
-def test_the_kubernetes_of_kind_is_the_one_of_its_node_image(image: str, version: str) -> None:
-    assert kubernetes_of(image) == version
 
 
 def test_the_pair_of_an_existing_cluster_is_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +112,10 @@ class FakeCluster:
 
 
 class FakeAssembly:
-    pair, lock_digest = load_versions().default, "5f"
+    pair, lock_digest = replace(load_versions().default, kubernetes="1.34.11"), "5f"
+    made_with: ClassVar = {"ray": "2.52.0"}
+
+    nodes = None
 
     def crds(self) -> list[Any]:
         return []
@@ -232,14 +224,17 @@ def test_a_start_says_what_it_starts_and_where(proven: None) -> None:
     versions, said = load_versions(), list[str]()
     backend: Any = FakeBackend(FakeCluster())
     one = bring_up(ClusterFolder.named("dev"), versions.default, versions, said.append, backend)
-    assert said[0] == f"starting {versions.default} on a kind cluster"
+    assert said[0] == f"starting {FakeAssembly.pair} on a kind cluster"
     assert said[1].endswith("(new)")
     assert set(one.seconds) == {"binaries", "cluster", "webhook", "controllers"}
     assert not one.stays
+    assert one.versions == {"ray": "2.52.0"}
 
 
 def test_whoever_attaches_to_a_kind_cluster_knows_its_nodes(tmp_path: Path) -> None:
     folder = ClusterFolder(tmp_path)
-    folder.describe({"backend": "kind", **remembered(Kind("mine/node:v1.34.4"))})
-    assert backend_of(RunOptions(), folder) == Kind("mine/node:v1.34.4")
-    assert remembered(Kind()) == remembered(Embedded()) == {}
+    made: Any = SimpleNamespace(nodes=Nodes.of(load_versions(), load_versions().default, None))
+    folder.describe({"backend": "kind", **remembered(made)})
+    assert backend_of(RunOptions(), folder) == Kind(made.nodes.image)
+    other: Any = FakeAssembly()
+    assert remembered(other) == {}

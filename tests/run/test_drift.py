@@ -11,6 +11,7 @@ import pytest
 from raykueue.clusters.protocol import ComponentSpec, Container
 from raykueue.errors import Drifted
 from raykueue.kube.client import Api
+from raykueue.model.node_images import Nodes, own_image
 from raykueue.run import live as live_module
 from raykueue.run.detected import Detected, detect, features_said
 from raykueue.run.drift import Shipped, drift, gate_differences, refusal
@@ -289,9 +290,40 @@ def test_a_run_compares_images_and_nodes_of_a_cluster_that_is_ours(ours: bool, m
     monkeypatch.setattr(live_module, "detect", lambda *_: detected)
     monkeypatch.setattr(live_module, "load_access", lambda _: None)
     monkeypatch.setattr(live_module, "Api", lambda _: None)
-    assembly = SimpleNamespace(crds=lambda: CRDS, controllers=lambda _: DEPLOYED)
+    assembly = SimpleNamespace(crds=lambda: CRDS, controllers=lambda _: DEPLOYED, nodes=None)
     one: Any = SimpleNamespace(cluster=SimpleNamespace(kubeconfig=None), assembly=assembly, pair=PAIR, ours=ours)
     assert len(live_module._differences(one, VERSIONS)) == (2 if ours else 0)
+    assert one.kubernetes == PAIR.kubernetes
+
+
+def found_on(image: str | None, runs: str) -> list[str]:
+    """On a kind cluster whose nodes were made from this image, and say that they run this version."""
+    nodes = Nodes.of(VERSIONS, PAIR, image)
+    kubelets = dict.fromkeys(["control-plane", "worker"], f"v{runs}")
+    detected = replace(pinned_in_pods(), kubernetes=f"v{runs}", kubelets=kubelets)
+    pair = replace(PAIR, kubernetes=nodes.kubernetes)
+    return drift(detected, pair, VERSIONS, Shipped(CRDS, DEPLOYED, nodes))
+
+
+def test_nodes_of_the_pinned_image_or_of_the_one_that_is_built_here_do_not_drift() -> None:
+    assert found_on(None, "1.34.11") == []
+    assert found_on(own_image(PAIR.kubernetes), PAIR.kubernetes) == []
+
+
+def test_nodes_of_the_right_image_with_another_kubernetes_drift() -> None:
+    assert "the API server says v1.34.4, pinned is v1.34.11" in found_on(None, "1.34.4")
+    assert "the API server says v1.34.11, pinned is v1.34.4" in found_on(own_image(PAIR.kubernetes), "1.34.11")
+
+
+def test_nodes_of_any_other_image_drift_even_if_they_run_what_it_says() -> None:
+    told = found_on("kindest/node:v1.33.0", "1.33.0")
+    assert told[0] == f"the nodes were made from image kindest/node:v1.33.0, pinned is {VERSIONS.node_image(PAIR)}"
+    assert told[1:] == [
+        "the API server says v1.33.0, pinned is v1.34.11",
+        "the kubelet of node control-plane says v1.33.0, pinned is v1.34.11",
+        "the kubelet of node worker says v1.33.0, pinned is v1.34.11",
+    ]
+    assert len(found_on("mine/node:latest", "1.34.11")) == 1
 
 
 def test_a_refusal_says_how_many_there_are_and_what_to_do() -> None:

@@ -81,7 +81,7 @@ def _foreign(report: LoadedReport, suite: Suite) -> Refusal | None:
         pair = suite.versions.made_of(run.pair)
     except UsageError as error:
         return Refusal(EXIT_USAGE, where, str(error))
-    return _other_pins(report, suite.versions.digest(pair))
+    return _other_pins(report, suite.versions.digest(pair, run.backend))
 
 
 def _of_other_commit(report: LoadedReport, commit: str) -> Refusal | None:

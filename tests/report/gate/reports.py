@@ -78,7 +78,7 @@ def write(
     folder.plan(list(planned) if planned is not None else [one.id for one in every])
     for one in every:
         folder.add(one)
-    about: RunFacts = dataclasses.replace(FACTS, **{"lock_digest": VERSIONS.digest(pair), **facts})
+    about: RunFacts = dataclasses.replace(FACTS, **{"lock_digest": VERSIONS.digest(pair, backend), **facts})
     end = started + datetime.timedelta(seconds=68)
     folder.finish(about, end, problems=list(problems), interrupted=interrupted)
     return folder.path

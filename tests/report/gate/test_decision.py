@@ -13,7 +13,19 @@ from raykueue.report.gate.evidence import gather
 from raykueue.report.gate.judging import Objection, exit_code
 from raykueue.report.gate.summary import markdown
 from raykueue.report.gate.text import text
-from tests.report.gate.reports import IDS, SUITE, TODAY, VARYING, VERSIONS, a_record, answer, kinds, question, write
+from tests.report.gate.reports import (
+    IDS,
+    REQUIRED,
+    SUITE,
+    TODAY,
+    VARYING,
+    VERSIONS,
+    a_record,
+    answer,
+    kinds,
+    question,
+    write,
+)
 from tests.report.samples import FACTS, finding
 from tests.report.test_known import issue
 
@@ -54,6 +66,21 @@ def test_links_to_reports_are_not_followed_but_may_be_named(tmp_path: Path) -> N
     write(tmp_path)
     assert (tmp_path / "latest").is_symlink()
     assert answer(tmp_path).exit_code == answer(tmp_path / "latest").exit_code == EXIT_OK
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34.4", "1.34.11"])
+def test_a_cell_of_kind_is_that_of_the_pair_whichever_kubernetes_its_node_image_has(
+    kubernetes: str, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, backend="kind", versions={"kubernetes": kubernetes})
+    assert answer(folder, required=REQUIRED.replace("embedded", "kind")).exit_code == EXIT_OK
+
+
+def test_a_report_of_kind_whose_node_image_and_ray_nobody_pinned_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path, backend="kind", lock_digest=VERSIONS.digest(VERSIONS.default))
+    decision = answer(folder, required=REQUIRED.replace("embedded", "kind"))
+    assert decision.exit_code == EXIT_USAGE
+    assert "was pinned by another versions.toml" in " ".join(str(one) for one in decision.objections)
 
 
 CHANGED = f"{FACTS.commit}-dirty-0a1b2c3d4e5f"
