@@ -61,6 +61,11 @@ def _is_pending(workload: Object) -> bool:
     return reserved is not None and reserved["status"] == "False" and not is_true(workload, "Finished")
 
 
+def _waits_for_a_check(workload: Object) -> bool:
+    checks = status(workload).get("admissionChecks") or ()
+    return is_true(workload, "QuotaReserved") and any(check["state"] == "Pending" for check in checks)
+
+
 def _is_running(job: Object) -> bool:
     about = status(job)
     return about.get("jobDeploymentStatus") == "Running" and about.get("jobStatus") == "RUNNING"
@@ -71,6 +76,8 @@ _OVER = ("Complete", "Failed", "ValidationFailed", "Gone")
 Pending = State("Pending", "Workload", _is_pending, ("Finished", "Gone"), told=False)
 """Kueue has looked at it, and says why it can't have quota now."""
 QuotaReserved = State("QuotaReserved", "Workload", _true("QuotaReserved"), ("Finished", "Gone"), told=False)
+CheckPending = State("CheckPending", "Workload", _waits_for_a_check, ("Admitted", "Finished", "Gone"), told=False)
+"""It holds quota, and Kueue asks for an AdmissionCheck that nobody has answered."""
 Admitted = State("Admitted", "Workload", _true("Admitted"), ("Finished", "Gone"))
 Evicted = State("Evicted", "Workload", _true("Evicted"), ("Finished", "Gone"), _reason("Evicted"))
 Requeued = State("Requeued", "Workload", _true("Requeued"), ("Finished", "Gone"))
@@ -87,6 +94,7 @@ Gone = State("Gone", "RayJob", lambda _: False)
 ALL = (
     Pending,
     QuotaReserved,
+    CheckPending,
     Admitted,
     Evicted,
     Requeued,

@@ -1,13 +1,13 @@
 import pytest
 
-from raykueue.run.states import Admitted, QuotaReserved, Running
+from raykueue.run.states import Admitted, CheckPending, QuotaReserved, Running
 
 
 @pytest.mark.queue("queue-with-check.yaml")
 @pytest.mark.exclusive(faults=True)
 def test_a_hold_outlives_a_restart_of_kueue(queue, submit, sabotage, let_through):
     """A Workload whose check is pending keeps its quota over a restart of Kueue, and the books are right after it."""
-    job = submit("rayjob.yaml").until(QuotaReserved)
+    job = submit("rayjob.yaml").until(CheckPending)
     sabotage.kill("kueue")
     sabotage.revive("kueue")
 

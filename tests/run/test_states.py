@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from raykueue.run import states
-from raykueue.run.states import ALL, Evicted, Failed, Finished, Pending, Running, State
+from raykueue.run.states import ALL, CheckPending, Evicted, Failed, Finished, Pending, Running, State
 from tests.run.feeds import conditions
 
 
@@ -29,6 +29,22 @@ def test_a_job_runs_once_both_kuberay_and_ray_say_so() -> None:
     assert Running.holds(job("Running", "RUNNING"))
     assert not Running.holds(job("Running", "PENDING"))
     assert not Running.holds(job("Complete", "RUNNING"))
+
+
+@pytest.mark.parametrize(
+    ("reserved", "checks", "waits"),
+    [
+        ("True", ["Pending"], True),
+        ("True", ["Ready", "Pending"], True),
+        ("True", ["Ready"], False),
+        ("True", [], False),
+        ("False", ["Pending"], False),
+    ],
+)
+def test_a_workload_waits_for_a_check_that_kueue_has_asked_for(reserved: str, checks: list[str], waits: bool) -> None:
+    asked = workload(QuotaReserved=reserved)
+    asked["status"]["admissionChecks"] = [{"name": "held", "state": state} for state in checks]
+    assert CheckPending.holds(asked) is waits
 
 
 @pytest.mark.parametrize("name", ["QuotaReserved", "Admitted", "Evicted", "Requeued", "Finished"])

@@ -134,8 +134,8 @@ KUEUE: tuple[Gate, ...] = (
         "kueue",
         (Range(before="0.15.0-0"), Range("0.17.0-0")),
         "kueue go.mod (ray-operator v1.5.1)@v0.16.2; kuberay ray-operator/apis/ray/v1/rayjob_types.go:147@v1.5.1",
-        "a deletion rule without a jobStatus passes Kueue's webhook; where that knows KubeRay's types of 1.5, it writes "
-        "an empty jobStatus into the rule, queued or not, which the API server then refuses",
+        "a deletion rule without a jobStatus passes Kueue's webhook; one that knows KubeRay's types of 1.5 writes an "
+        "empty jobStatus into the rule, queued or not, which the API server then refuses",
     ),
     Gate(
         "queue-label-kept",
