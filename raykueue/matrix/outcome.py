@@ -73,8 +73,13 @@ def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:
             code = report.run.exit_code if not reason else EXIT_INFRA
     elif ran.code == EXIT_INTERRUPTED:
         code = EXIT_INTERRUPTED
-    if code != EXIT_FAILED and (gone := _came_and_went(ran, folder)):
-        code, reason = EXIT_FAILED, gone
+    if code != EXIT_FAILED:
+        try:
+            gone = _came_and_went(ran, folder)
+        except ReportError as error:
+            code, reason = EXIT_INFRA, f"what its run before found can't be read any more: {error}"
+        else:
+            code, reason = (EXIT_FAILED, gone) if gone else (code, reason)
     return Outcome(
         pair, code, reason or ("" if report else "it left no report"), report, ran.build_seconds, ran.seconds
     )
@@ -120,14 +125,10 @@ def folder_of(record: Record) -> str:
 
 
 def _came_and_went(ran: Ran, folder: Path) -> str:
-    """What failed in an earlier run: that it passes now explains nothing."""
+    """What failed in an earlier run: that it passes now explains nothing. Raises ReportError if one is lost."""
     for earlier in ran.earlier:
-        try:
-            report = load(folder / earlier)
-        except ReportError:
-            continue  # it never counted, and there is one that does
-        for record in report.records:
-            if record.verdict is Verdict.FAIL:
+        for record in load(folder / earlier).records:
+            if record.verdict is Verdict.FAIL or any(one.raised for one in record.findings):
                 return f"{record.id} failed in {earlier}, and does not any more: a failure that comes and goes"
     return ""
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -186,6 +187,15 @@ def test_what_failed_before_has_failed_though_it_passes_now(act: str, tmp_path: 
         assert [one.code for one in found.values()] == [EXIT_FAILED, EXIT_OK]
         assert "does not any more: a failure that comes and goes" in found[NEW].reason
         assert len(MatrixFile.load(tmp_path).results[pair_id(NEW)].earlier) == 1
+
+
+def test_an_earlier_report_that_is_lost_is_not_forgotten(tmp_path: Path) -> None:
+    ran(tmp_path, {NEW: "fail-and-infra"}, pairs=[NEW, MIXED])
+    done = runner(MatrixFile.load(tmp_path)).run()
+    shutil.rmtree(tmp_path / done.results[pair_id(NEW)].earlier[0])
+    found = by_pair(outcomes(done))
+    assert [one.code for one in found.values()] == [EXIT_INFRA, EXIT_OK]
+    assert found[NEW].reason.startswith("what its run before found can't be read any more: ")
 
 
 def test_a_run_before_that_found_out_nothing_is_forgotten(tmp_path: Path) -> None:
