@@ -19,7 +19,7 @@ from raykueue.report.gate import command
 from raykueue.toolchain.builder import Toolchain
 from raykueue.toolchain.lock import load_versions
 from tests.ci.scripts import ROOT, load
-from tests.report.gate.reports import a_record, write
+from tests.report.gate.reports import ASKED, a_record, write
 from tests.report.samples import FACTS
 
 VERSIONS = load_versions()
@@ -105,6 +105,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
     monkeypatch.setattr(module.subprocess, "run", call)
     monkeypatch.setattr(command, "_known_issues", list)
     monkeypatch.setattr(command, "commit_of", lambda _: FACTS.commit)
+    monkeypatch.setattr(command, "_now", lambda: ASKED)
     page = tmp_path / "page.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))

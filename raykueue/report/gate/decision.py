@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from raykueue.audit.explanations import KnownIssue
+from raykueue.audit.explanations import Allowance, KnownIssue
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
 from raykueue.model.versions import Pair
 from raykueue.report.gate.belonging import Suite, of_this_suite, that_fit
@@ -40,8 +40,14 @@ class Question:
     gate: Gate
     suite: Suite
     issues: tuple[KnownIssue, ...]
-    today: datetime.date
+    allowances: tuple[Allowance, ...]
+    now: datetime.datetime
     named: tuple[Pair, ...] = ()
+
+    @property
+    def today(self) -> datetime.date:
+        """In UTC."""
+        return self.now.astimezone(datetime.UTC).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         UsageError: the gate and the named pairs do not fit.
     """
     required = question.gate.cells(question.suite.versions, question.named)
-    believed = that_fit(of_this_suite(evidence, question.suite))
+    believed = that_fit(of_this_suite(evidence, question.suite, question.now))
     cells = together(believed.cells(), required)
     against = [*of_refusals(believed.refusals), *of_reviews(question.issues, question.today)]
     if not believed.reports:
@@ -78,7 +84,7 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         against.append(Objection(EXIT_EMPTY, "empty", f"gate {question.gate.name}", what))
     else:
         for judged in cells:
-            against += objections(judged, question.issues)
+            against += objections(judged, question.issues, question.allowances)
     found: Sequence[Change] = ()
     if baseline is not None:
         baseline = that_fit(baseline)
