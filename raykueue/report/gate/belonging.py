@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE, UsageError
-from raykueue.model.applicability import tier_of
+from raykueue.model.applicability import BORROWED, tier_of
 from raykueue.model.findings import Verdict
 from raykueue.model.versions import Versions
 from raykueue.report.gate.evidence import Evidence, Refusal, ran
@@ -102,6 +102,9 @@ def _of_other_commit(report: LoadedReport, commit: str) -> Refusal | None:
 
 
 def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
+    if report.run.backend == BORROWED:
+        why = "it ran on a cluster that was there already, whose pins nobody knows: no evidence for a release"
+        return Refusal(EXIT_USAGE, str(report.folder), why)
     if drift := report.run.facts.drift:
         return Refusal(EXIT_USAGE, str(report.folder), f"what ran was not what was pinned (--allow-drift): {drift[0]}")
     seen = report.run.facts.lock_digest

@@ -178,6 +178,11 @@ def a_run_on_something_else_than_what_was_pinned(_: Path, base: Path) -> Sequenc
     return [write(base / "other", drift=("the webhook's image is another",))]
 
 
+@wrong(EXIT_USAGE, "it ran on a cluster that was there already, whose pins nobody knows: no evidence for a release")
+def a_run_on_a_borrowed_cluster(report: Path, base: Path) -> Sequence[Path]:
+    return [report, write(base / "other", backend="existing", lock_digest="")]
+
+
 @wrong(EXIT_USAGE, "kueue 0.99.0 is not in versions.toml")
 def a_report_of_a_release_that_nobody_pinned(report: Path, _: Path) -> Sequence[Path]:
     forge(report, pair={**VERSIONS.default.versions(), "kueue": "0.99.0"})
