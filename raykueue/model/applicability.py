@@ -15,6 +15,8 @@ from raykueue.model.gates import BY_NAME
 
 BACKENDS = {"control-plane": "embedded", "node": "kind"}
 """Tier to the backend that has it."""
+BORROWED = "existing"
+"""The backend of clusters that are not ours: no gate requires it, since what runs there is pinned by nobody."""
 NODES, CONTROLLERS = "faults:nodes", "exclusive"
 _BY_PAIR = frozenset({"needs", "lacks"})
 
@@ -27,10 +29,9 @@ def tier_of(backend: str) -> str:
 def excuses(absence: str) -> bool:
     """Whether a test may be missing because of it where it is required.
 
-    A requirement names its kind of cluster, so that this one is of another kind is no excuse; but of a cluster that is
-    not ours nobody can know beforehand what it lets us do.
+    A requirement names its kind of cluster, so that this one is of another kind is no excuse.
     """
-    return absence.partition(":")[0] in _BY_PAIR or absence == CONTROLLERS
+    return absence.partition(":")[0] in _BY_PAIR
 
 
 def doubts(absences: Iterable[str], pair: Mapping[str, str], backend: str) -> list[str]:
@@ -44,7 +45,7 @@ def _doubt(absence: str, pair: Mapping[str, str], backend: str) -> str:
         return _doubt_about_gate(kind, name, pair)
     if kind == "tier":
         return f"{backend} clusters are of tier {name}" if tier_of(backend) == name else ""
-    so = {NODES: backend != "kind", CONTROLLERS: backend == "existing"}.get(absence)
+    so = {NODES: backend != "kind", CONTROLLERS: backend == BORROWED}.get(absence)
     if so is None:
         return f"nobody knows what {absence!r} means"
     return "" if so else f"{absence} is no obstacle on {backend} clusters"

@@ -51,7 +51,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, and what explains it: "expects", "known:<id>", "allowance:<rule/cause>", or nothing ("")."""
+    """A finding, and what explains it: "expects", "known:<id>", "allowance:<id>", or nothing ("")."""
 
     finding: Finding
     explained_by: str = ""

@@ -66,7 +66,7 @@ class RunInfo:
     @property
     def wall_seconds(self) -> float:
         """From start to finish."""
-        return (datetime.fromisoformat(self.finished) - datetime.fromisoformat(self.started)).total_seconds()
+        return (moment(self.finished) - moment(self.started)).total_seconds()
 
     def encode(self) -> str:
         """The text of run.json.
@@ -106,6 +106,11 @@ class LoadedReport:
     folder: Path
     run: RunInfo
     records: tuple[Record, ...]
+
+
+def moment(text: str) -> datetime:
+    """A time as reports write it."""
+    return datetime.fromisoformat(text)
 
 
 def _check(body: Any) -> None:

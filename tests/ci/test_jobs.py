@@ -13,13 +13,13 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from raykueue.cli import main
-from raykueue.errors import UsageError
+from raykueue.errors import EXIT_USAGE, UsageError
 from raykueue.model.versions import Pair
 from raykueue.report.gate import command
 from raykueue.toolchain.builder import Toolchain
 from raykueue.toolchain.lock import load_versions
 from tests.ci.scripts import ROOT, load
-from tests.report.gate.reports import a_record, write
+from tests.report.gate.reports import ASKED, a_record, write
 from tests.report.samples import FACTS
 
 VERSIONS = load_versions()
@@ -105,10 +105,12 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
     monkeypatch.setattr(module.subprocess, "run", call)
     monkeypatch.setattr(command, "_known_issues", list)
     monkeypatch.setattr(command, "commit_of", lambda _: FACTS.commit)
+    monkeypatch.setattr(command, "_now", lambda: ASKED)
     page = tmp_path / "page.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     monkeypatch.delenv("NEEDS", raising=False)
+    monkeypatch.delenv("BEGIN_ANEW", raising=False)
 
     def run(*words: str, needs: Mapping[str, str] | None = None) -> tuple[int, str]:
         page.unlink(missing_ok=True)
@@ -128,8 +130,11 @@ def all_required(base: Path) -> Path:
     return write(base, [a_record(test) for tests in cells.values() for test in tests])
 
 
-def test_a_gate_opens_for_what_the_jobs_left_and_keeps_it(gate: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_a_gate_opens_for_what_the_jobs_left_and_keeps_it(
+    gate: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     all_required(tmp_path / "evidence" / "a")
+    monkeypatch.setenv("BEGIN_ANEW", "true")
     code, page = gate("--baseline", "before", "--keep", "before", needs={"checks": "success"})
     assert (code, page.splitlines()[0][:26]) == (0, "# gate pull-request OPEN: ")
     assert list((tmp_path / "before" / "a").iterdir())
@@ -157,8 +162,29 @@ def test_what_was_kept_is_the_next_baseline(gate: Callable[..., tuple[int, str]]
     all_required(tmp_path / "evidence" / "a")
     _, page = gate("--baseline", "before")
     assert "one of the reports themselves" in page
-    _, page = gate("--baseline", "nosuch")
-    assert "No baseline was given" in page
+
+
+@pytest.mark.parametrize("anew", ["", "false", None])
+def test_a_baseline_that_is_lost_keeps_the_gate_closed(
+    anew: str | None, gate: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if anew is not None:
+        monkeypatch.setenv("BEGIN_ANEW", anew)
+    all_required(tmp_path / "evidence" / "a")
+    code, page = gate("--baseline", "before", "--keep", "before")
+    assert code == EXIT_USAGE
+    assert "there is no such folder" in page
+    assert "* the baseline is lost, or never was: start the workflow by hand, without a baseline" in page
+    assert not (tmp_path / "before").exists()
+
+
+def test_nothing_is_compared_where_somebody_begins_anew(
+    gate: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_required(tmp_path / "evidence" / "a")
+    monkeypatch.setenv("BEGIN_ANEW", "true")
+    code, page = gate("--baseline", "before")
+    assert (code, "No baseline was given" in page, "the baseline is lost" in page) == (0, True, False)
 
 
 @pytest.fixture

@@ -107,6 +107,20 @@ def test_the_gate_waits_for_every_other_job_and_runs_whatever_came_of_them(path:
     assert deciding[0]["env"]["NEEDS"] == "${{ toJSON(needs) }}"
 
 
+def test_a_night_is_compared_unless_somebody_starts_it_by_hand_and_says_otherwise() -> None:
+    gate = body(GITHUB / "workflows" / "nightly.yml")["jobs"]["gate"]["steps"]
+    (deciding,) = [step for step in gate if step.get("run", "").startswith("ci/jobs/gate ")]
+    assert "--baseline baseline" in deciding["run"]
+    assert deciding["env"]["BEGIN_ANEW"] == "${{ github.event_name == 'workflow_dispatch' && !inputs.baseline }}"
+    (restoring,) = [step for step in gate if "actions/cache/restore@" in step.get("uses", "")]
+    assert restoring["with"]["path"] == "baseline"
+    assert restoring["if"] == "github.event_name != 'workflow_dispatch' || inputs.baseline"
+
+
+def test_only_a_night_can_begin_anew() -> None:
+    assert {name for name, step in steps() if "BEGIN_ANEW" in step.get("env", {})} == {"nightly"}
+
+
 def test_gates_that_workflows_ask_for_exist() -> None:
     from raykueue.report.gate.required import parse
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from raykueue.errors import EXIT_EMPTY, EXIT_INFRA, EXIT_USAGE, UsageError
+from raykueue.model.applicability import BORROWED, tier_of
 from raykueue.model.findings import Verdict
 from raykueue.model.versions import Versions
 from raykueue.report.gate.evidence import Evidence, Refusal, ran
 from raykueue.report.provenance import is_dirty
-from raykueue.report.run_info import LoadedReport
+from raykueue.report.run_info import LoadedReport, moment
 from raykueue.report.wording import commit_word
 
 _JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.KNOWN, Verdict.FIXED})
+_CLOCKS = timedelta(minutes=5)
+"""How far the clocks of two machines may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,12 @@ class Suite:
     """Whether it also takes reports of other commits, of a changed suite, or of one that nobody knows."""
 
 
-def of_this_suite(evidence: Evidence, suite: Suite) -> Evidence:
+def of_this_suite(evidence: Evidence, suite: Suite, now: datetime) -> Evidence:
     """Without the reports that nothing can be concluded from here: of another suite, lock or release, or empty."""
     kept: list[LoadedReport] = []
     refusals, waived = list(evidence.refusals), list(evidence.waived)
     for report in evidence.reports:
-        refusal, other = _foreign(report, suite) or _unfit(report), _of_other_commit(report, suite.commit)
+        refusal, other = _foreign(report, suite) or _unfit(report, now), _of_other_commit(report, suite.commit)
         if refusal is None and other is not None:
             if suite.other_commits:
                 waived.append(other)
@@ -98,6 +102,9 @@ def _of_other_commit(report: LoadedReport, commit: str) -> Refusal | None:
 
 
 def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
+    if report.run.backend == BORROWED:
+        why = "it ran on a cluster that was there already, whose pins nobody knows: no evidence for a release"
+        return Refusal(EXIT_USAGE, str(report.folder), why)
     if drift := report.run.facts.drift:
         return Refusal(EXIT_USAGE, str(report.folder), f"what ran was not what was pinned (--allow-drift): {drift[0]}")
     seen = report.run.facts.lock_digest
@@ -109,10 +116,15 @@ def _other_pins(report: LoadedReport, lock: str) -> Refusal | None:
     return Refusal(EXIT_USAGE, str(report.folder), why)
 
 
-def _unfit(report: LoadedReport) -> Refusal | None:
+def _unfit(report: LoadedReport, now: datetime) -> Refusal | None:
     run, where = report.run, str(report.folder)
     if run.wall_seconds < 0:
         return Refusal(EXIT_INFRA, where, f"it finished ({run.finished}) before it started ({run.started})")
+    if moment(run.finished) > now + _CLOCKS:
+        return Refusal(EXIT_INFRA, where, f"it finished in the future ({run.finished}): one of the clocks is wrong")
+    if run.facts.tier != (tier := tier_of(run.backend)):
+        why = f"its tier is {run.facts.tier or 'unknown'}, but {run.backend} clusters are of tier {tier}"
+        return Refusal(EXIT_INFRA, where, why)
     if not ran(report.records):
         # A run without a plan has a problem, if it has anything at all: the problem's record says it better.
         return None if report.records else Refusal(EXIT_EMPTY, where, "no test was selected, so nothing ran")

@@ -1,4 +1,4 @@
-"""What changed since a baseline: verdicts, known issues, and above all what is no longer covered."""
+"""What changed since a baseline: verdicts, known issues, and above all what is no longer covered. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from raykueue.errors import EXIT_INFRA, EXIT_USAGE
+from raykueue.errors import EXIT_INFRA
 from raykueue.model.findings import Verdict
-from raykueue.report.gate.evidence import Evidence, Refusal, ran, same
+from raykueue.report.gate.evidence import ran
 from raykueue.report.gate.judging import Judged, Objection
 from raykueue.report.gate.required import Cell, Retired
 from raykueue.report.record import Record
@@ -24,7 +24,8 @@ class Change:
     """Of one test on one pair, between the baseline and now."""
 
     kind: str
-    """newly failing, no longer failing, newly uncovered, newly covered, newly known, no longer known, other verdict"""
+    """newly failing, no longer failing, newly uncovered, newly covered, newly known, no longer known, other verdict,
+    other Kubernetes"""
     cell: Cell
     test: str
     """Its id; empty if it is about the cell as a whole."""
@@ -34,31 +35,18 @@ class Change:
         return f"{self.test}: {self.what}" if self.test else self.what
 
 
-def comparable(baseline: Evidence, now: Evidence) -> list[Refusal]:
-    """Why the baseline can't be one: it is among the reports themselves, or ran another profile or tier."""
-    refusals = [
-        Refusal(EXIT_USAGE, str(report.folder), "it is one of the reports themselves")
-        for report in baseline.reports
-        if any(same(report, other) for other in now.reports)
-    ]
-    current = now.cells()
-    for cell, reports in baseline.cells().items():
-        for what in ("profile", "tier"):
-            before, after = (
-                {getattr(one.run.facts, what) for one in many} for many in (reports, current.get(cell, ()))
-            )
-            if after and before != after:
-                why = f"on {cell} its {what} is {', '.join(sorted(before))}, now it is {', '.join(sorted(after))}"
-                refusals.append(Refusal(EXIT_USAGE, str(reports[0].folder), why))
-    return refusals
-
-
-def changes(baseline: Mapping[Cell, Sequence[LoadedReport]], now: Iterable[Judged]) -> list[Change]:
-    """Of every cell that is there or required now; what the baseline has beyond that is not looked at."""
+def changes(
+    baseline: Mapping[Cell, Sequence[LoadedReport]], now: Iterable[Judged], lined_up: Mapping[Cell, Cell]
+) -> list[Change]:
+    """Of every cell that is there or required now; for the rest of the baseline see `baseline.beside`."""
     found: list[Change] = []
     for judged in now:
-        before = {record.id: record for report in baseline.get(judged.cell, ()) for record in ran(report.records)}
+        then = lined_up.get(judged.cell, judged.cell)
+        before = {record.id: record for report in baseline.get(then, ()) for record in ran(report.records)}
         after = judged.by_id
+        if then != judged.cell:
+            what = f"the baseline ran on Kubernetes {then.kubernetes}"
+            found.append(Change("other Kubernetes", judged.cell, "", what))
         if before and after:
             for test in dict.fromkeys((*before, *after)):
                 found += _of_test(judged.cell, test, before.get(test), after.get(test))

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 
 import raykueue
-from raykueue.audit.explanations import KnownIssue
-from raykueue.audit.tables import read_known_issues
+from raykueue.audit.explanations import Allowance, KnownIssue
+from raykueue.audit.tables import read_allowances, read_known_issues
 from raykueue.errors import UsageError
 from raykueue.model.versions import Pair, Versions
 from raykueue.model.versions import parse as parse_versions
@@ -82,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         gate=_required(arguments.required).gate(arguments.gate),
         suite=Suite(versions, suite_version(), commit_of(Path(raykueue.__file__)), arguments.allow_other_commits),
         issues=tuple(_known_issues()),
-        today=datetime.now(UTC).date(),
+        allowances=tuple(_allowances()),
+        now=_now(),
         named=tuple(_pair(text, versions) for text in arguments.pair),
     )
     baseline = gather([arguments.baseline]) if arguments.baseline is not None else None
@@ -119,6 +120,17 @@ def _known_issues() -> list[KnownIssue]:
         return read_known_issues(_text("known-issues.toml"))
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _allowances() -> list[Allowance]:
+    try:
+        return read_allowances(_text("allowances.toml"))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _text(name: str) -> str:

@@ -6,11 +6,12 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from raykueue.audit.explanations import KnownIssue
+from raykueue.audit.explanations import Allowance, KnownIssue
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
 from raykueue.model.versions import Pair
+from raykueue.report.gate.baseline import Beside, beside, comparable, line_up
 from raykueue.report.gate.belonging import Suite, of_this_suite, that_fit
-from raykueue.report.gate.changes import Change, changes, comparable, uncovered
+from raykueue.report.gate.changes import Change, changes, uncovered
 from raykueue.report.gate.evidence import Evidence, Refusal
 from raykueue.report.gate.judging import (
     Judged,
@@ -40,8 +41,14 @@ class Question:
     gate: Gate
     suite: Suite
     issues: tuple[KnownIssue, ...]
-    today: datetime.date
+    allowances: tuple[Allowance, ...]
+    now: datetime.datetime
     named: tuple[Pair, ...] = ()
+
+    @property
+    def today(self) -> datetime.date:
+        """In UTC."""
+        return self.now.astimezone(datetime.UTC).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ class Decision:
     objections: tuple[Objection, ...]
     changes: tuple[Change, ...]
     baseline: Evidence | None
+    beside: tuple[Beside, ...] = ()
+    """What the baseline has, and is compared with nothing."""
     waived: tuple[Refusal, ...] = ()
     """Why some of the reports would not count, had nobody said that they should."""
 
@@ -69,7 +78,7 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         UsageError: the gate and the named pairs do not fit.
     """
     required = question.gate.cells(question.suite.versions, question.named)
-    believed = that_fit(of_this_suite(evidence, question.suite))
+    believed = that_fit(of_this_suite(evidence, question.suite, question.now))
     cells = together(believed.cells(), required)
     against = [*of_refusals(believed.refusals), *of_reviews(question.issues, question.today)]
     if not believed.reports:
@@ -78,12 +87,17 @@ def decide(question: Question, evidence: Evidence, baseline: Evidence | None = N
         against.append(Objection(EXIT_EMPTY, "empty", f"gate {question.gate.name}", what))
     else:
         for judged in cells:
-            against += objections(judged, question.issues)
+            against += objections(judged, question.issues, question.allowances)
     found: Sequence[Change] = ()
+    rest: Sequence[Beside] = ()
     if baseline is not None:
         baseline = that_fit(baseline)
-        baseline = replace(baseline, refusals=(*baseline.refusals, *comparable(baseline, believed)))
+        before = baseline.cells()
+        lined_up = line_up(before, [judged.cell for judged in cells])
+        baseline = replace(baseline, refusals=(*baseline.refusals, *comparable(baseline, believed, lined_up)))
         against += of_refusals(baseline.refusals, "baseline ")
-        found = () if baseline.refusals else changes(baseline.cells(), cells)
+        if not baseline.refusals:
+            found = changes(before, cells, lined_up)
+            rest = list(beside(before, lined_up, question.suite.versions))
         against += uncovered(found, question.gate.retired, question.today)
-    return Decision(question.gate.name, cells, tuple(against), tuple(found), baseline, believed.waived)
+    return Decision(question.gate.name, cells, tuple(against), tuple(found), baseline, tuple(rest), believed.waived)

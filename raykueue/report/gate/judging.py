@@ -6,18 +6,19 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from raykueue.audit.explanations import KnownIssue, overdue
+from raykueue.audit.explanations import Allowance, KnownIssue, overdue
 from raykueue.audit.judge import fixed
 from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_USAGE
 from raykueue.model.applicability import doubts, excuses
 from raykueue.model.findings import Verdict
+from raykueue.report.gate.consistency import contradictions, unfounded
 from raykueue.report.gate.evidence import Refusal, ran
 from raykueue.report.gate.required import Cell
 from raykueue.report.known import shown
 from raykueue.report.record import Record
 from raykueue.report.run_info import LoadedReport
 from raykueue.report.verdict import NOT_RUN
-from raykueue.report.wording import known_ids, one_line, told
+from raykueue.report.wording import one_line, told
 
 _PRECEDENCE = (EXIT_USAGE, EXIT_FAILED, EXIT_INFRA, EXIT_EMPTY)
 """The first that occurs is the gate's exit code. A question that was put wrongly has no answer, so usage is first; then
@@ -69,7 +70,7 @@ def together(
     )
 
 
-def objections(judged: Judged, issues: Sequence[KnownIssue]) -> Iterator[Objection]:
+def objections(judged: Judged, issues: Sequence[KnownIssue], allowances: Sequence[Allowance]) -> Iterator[Objection]:
     """Everything that is wrong in one cell."""
     where = str(judged.cell)
     if not judged.reports:
@@ -82,7 +83,10 @@ def objections(judged: Judged, issues: Sequence[KnownIssue]) -> Iterator[Objecti
     for record in judged.records:
         yield from _of_record(record, where)
         yield from _of_absence(record, judged.cell)
-        yield from _of_known(record, judged.cell, issues)
+        for what in contradictions(record):
+            yield Objection(EXIT_INFRA, "contradictory", where, f"{record.id}: {what}")
+        for what in unfounded(record, judged.cell.pair, issues, allowances):
+            yield Objection(EXIT_FAILED, "unexplained", where, f"{record.id}: {what}")
     yield from _of_required(judged)
     yield from _of_vanished(judged, issues)
     if all(record.verdict in NOT_RUN or record.of_run for record in judged.records):
@@ -127,14 +131,6 @@ def _of_absence(record: Record, cell: Cell) -> Iterator[Objection]:
         for why in doubts(record.absences, cell.pair, cell.backend):
             what = f"{record.id}: it says that it is not applicable ({one_line(record.reason)}), but {why}"
             yield Objection(EXIT_INFRA, "not applicable", str(cell), what)
-
-
-def _of_known(record: Record, cell: Cell, issues: Sequence[KnownIssue]) -> Iterator[Objection]:
-    concerned = {issue.id for issue in issues if issue.concerns(record.id, cell.pair)}
-    for known in known_ids(record):
-        if known not in concerned:
-            what = f"{record.id}: known issue {known} explains it, which known-issues.toml does not have for this test"
-            yield Objection(EXIT_FAILED, "unexplained", str(cell), f"{what} and pair (any more)")
 
 
 def _of_required(judged: Judged) -> Iterator[Objection]:

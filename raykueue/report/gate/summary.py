@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from raykueue.model.findings import Verdict
+from raykueue.report.gate.baseline import Beside
 from raykueue.report.gate.changes import Change
 from raykueue.report.gate.decision import WORDS, Decision
 from raykueue.report.gate.evidence import Refusal
@@ -14,7 +15,7 @@ from raykueue.report.summary import LIMIT, code, fit, inline, section
 from raykueue.report.verdict import counts
 from raykueue.report.wording import MEANING, duration, known_ids
 
-_OBJECTIONS, _WAIVED, _CHANGES, _KNOWN = 400 * 1024, 40 * 1024, 200 * 1024, 60 * 1024
+_OBJECTIONS, _WAIVED, _CHANGES, _BESIDE, _KNOWN = 400 * 1024, 40 * 1024, 180 * 1024, 20 * 1024, 60 * 1024
 """Bytes at most; the grid of pairs gets what is left, and no gate has so many pairs."""
 _WORD = "in the terminal's output, or in the reports"
 
@@ -27,6 +28,7 @@ def markdown(decision: Decision) -> str:
         *section("Why it is closed", decision.objections, _objection, _OBJECTIONS, _WORD),
         *section("Counted all the same (--allow-other-commits)", decision.waived, _waived, _WAIVED, _WORD),
         *_changed(decision),
+        *section("Of the baseline, compared with nothing", decision.beside, _beside, _BESIDE, _WORD),
         *section("Known upstream defects that show", _known(decision), str, _KNOWN, _WORD),
         "## Pairs\n\n" + _head(),
     ]
@@ -51,6 +53,10 @@ def _changed(decision: Decision) -> list[str]:
 
 def _change(change: Change) -> str:
     return f"* **{change.kind}**, {inline(str(change.cell))}: {inline(str(change))}\n"
+
+
+def _beside(one: Beside) -> str:
+    return f"* {inline(str(one))}; {inline(one.why)}\n"
 
 
 def _known(decision: Decision) -> Iterator[str]:

@@ -25,6 +25,7 @@ def text(decision: Decision) -> str:
     else:
         lines += ["", f"Since the baseline ({since(decision)}): {count_of(len(decision.changes), 'change')}"]
         lines += _grouped("  ", [(one.kind, str(one.cell), str(one)) for one in decision.changes])
+        lines += _grouped("  ", [("not compared", one.why, str(one)) for one in decision.beside])
     return "\n".join([*lines, "", f"{headline(decision)} (exit code {decision.exit_code})", ""])
 
 

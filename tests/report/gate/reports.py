@@ -12,6 +12,7 @@ from typing import Any
 
 from raykueue.matrix.matrix_file import MatrixFile, Plan, Ran
 from raykueue.matrix.selection import Shard, pair_id
+from raykueue.model.applicability import tier_of
 from raykueue.model.versions import Pair, Versions
 from raykueue.report.folder import ReportFolder
 from raykueue.report.gate.belonging import Suite
@@ -24,8 +25,9 @@ from raykueue.report.run_info import RunFacts
 from tests.report.samples import FACTS, record
 
 VERSIONS: Versions = _versions()
-TODAY = datetime.date(2026, 11, 5)
 NOW = datetime.datetime(2026, 11, 5, 10, 15, 2, tzinfo=datetime.UTC)
+ASKED = NOW + datetime.timedelta(minutes=5)
+"""When the gate is asked, if nothing else is said."""
 SUITE = Suite(VERSIONS, "0.1.0", FACTS.commit)
 IDS = [f"suites/walkthrough/test_deploy.py::test_{name}" for name in ("a", "b", "c")]
 VARYING = "suites/submission/test_outcome.py::test_varies[sidecar]"
@@ -78,7 +80,8 @@ def write(
     folder.plan(list(planned) if planned is not None else [one.id for one in every])
     for one in every:
         folder.add(one)
-    about: RunFacts = dataclasses.replace(FACTS, **{"lock_digest": VERSIONS.digest(pair, backend), **facts})
+    real = {"lock_digest": VERSIONS.digest(pair, backend), "tier": tier_of(backend)}
+    about: RunFacts = dataclasses.replace(FACTS, **{**real, **facts})
     end = started + datetime.timedelta(seconds=68)
     folder.finish(about, end, problems=list(problems), interrupted=interrupted)
     return folder.path
@@ -103,8 +106,8 @@ def forge(report: Path, **changes: Any) -> None:
 
 
 def question(required: str = REQUIRED, gate: str | None = None, **changes: Any) -> Question:
-    """As the command puts it, on the day on which the samples ran, and without known issues."""
-    asked = Question(parse(required).gate(gate), SUITE, (), TODAY)
+    """As the command puts it, soon after the samples ran, and without known issues and allowances."""
+    asked = Question(parse(required).gate(gate), SUITE, (), (), ASKED)
     return dataclasses.replace(asked, **changes)
 
 

@@ -1,12 +1,12 @@
-"""What a gate must not open for: real report folders, each made wrong in one way."""
+"""What a gate must not open for: reports that are damaged, do not belong, lack something, or tell of a failure."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,22 +14,12 @@ from raykueue.errors import EXIT_EMPTY, EXIT_FAILED, EXIT_INFRA, EXIT_OK, EXIT_U
 from raykueue.matrix.matrix_file import Ran
 from raykueue.model.findings import Verdict
 from raykueue.report.record import Record
-from tests.report.gate.reports import IDS, VARYING, VERSIONS, a_matrix, a_record, answer, forge, write
+from tests.report.gate.reports import ASKED, IDS, VARYING, VERSIONS, a_matrix, a_record, forge, write
+from tests.report.gate.ways import Damage, Ways, asked, stays_closed, with_changed
 from tests.report.samples import FACTS, finding
 
-Damage = Callable[[Path, Path], Sequence[Path]]
-"""Takes a good report, which the gate opens for, and the folder that it is in; returns what the gate is given."""
-DAMAGES: list[tuple[Damage, int, str]] = []
-
-
-def wrong(code: int, words: str) -> Callable[[Damage], Damage]:
-    """Adds a way to be wrong, with the exit code and the words that tell it."""
-
-    def add(damage: Damage) -> Damage:
-        DAMAGES.append((damage, code, words))
-        return damage
-
-    return add
+WAYS = Ways()
+wrong = WAYS.wrong
 
 
 @wrong(EXIT_USAGE, "there is no such folder")
@@ -137,6 +127,16 @@ def a_clock_that_ran_backwards(report: Path, _: Path) -> Sequence[Path]:
     return [report]
 
 
+@wrong(EXIT_INFRA, "it finished in the future (2026-11-05T10:25:11.000Z)")
+def a_clock_that_runs_ahead(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", started=ASKED + datetime.timedelta(minutes=4, seconds=1))]
+
+
+@wrong(EXIT_INFRA, "its tier is node, but embedded clusters are of tier control-plane")
+def a_tier_that_its_kind_of_cluster_does_not_have(_: Path, base: Path) -> Sequence[Path]:
+    return [write(base / "other", tier="node")]
+
+
 @wrong(EXIT_USAGE, "run.json is of format 1, this gate reads 2")
 def a_report_of_another_schema(report: Path, _: Path) -> Sequence[Path]:
     forge(report, format=1)
@@ -176,6 +176,11 @@ def a_report_that_does_not_say_what_was_pinned(_: Path, base: Path) -> Sequence[
 @wrong(EXIT_USAGE, "what ran was not what was pinned (--allow-drift): the webhook's image")
 def a_run_on_something_else_than_what_was_pinned(_: Path, base: Path) -> Sequence[Path]:
     return [write(base / "other", drift=("the webhook's image is another",))]
+
+
+@wrong(EXIT_USAGE, "it ran on a cluster that was there already, whose pins nobody knows: no evidence for a release")
+def a_run_on_a_borrowed_cluster(report: Path, base: Path) -> Sequence[Path]:
+    return [report, write(base / "other", backend="existing", lock_digest="")]
 
 
 @wrong(EXIT_USAGE, "kueue 0.99.0 is not in versions.toml")
@@ -256,12 +261,12 @@ def a_cluster_that_did_not_start_so_that_nothing_was_pinned(_: Path, base: Path)
 
 @wrong(EXIT_INFRA, "required, and skipped: not today")
 def a_required_test_that_was_skipped(_: Path, base: Path) -> Sequence[Path]:
-    return [write(base / "other", _with(IDS[0], verdict=Verdict.SKIPPED, reason="not today"))]
+    return [write(base / "other", with_changed(IDS[0], verdict=Verdict.SKIPPED, reason="not today"))]
 
 
 @wrong(EXIT_INFRA, "required on every such pair, and not applicable: no gate")
 def a_test_that_must_run_and_did_not_apply(_: Path, base: Path) -> Sequence[Path]:
-    return [write(base / "other", _with(IDS[0], verdict=Verdict.NOT_APPLICABLE, reason="no gate"))]
+    return [write(base / "other", with_changed(IDS[0], verdict=Verdict.NOT_APPLICABLE, reason="no gate"))]
 
 
 @wrong(EXIT_INFRA, "but this pair has submitter-pod-set (kueue pkg/")
@@ -302,12 +307,12 @@ def a_test_that_nobody_requires_and_that_did_not_apply_for_no_reason(report: Pat
 
 @wrong(EXIT_INFRA, "could not be reached")
 def a_test_that_could_not_be_judged(_: Path, base: Path) -> Sequence[Path]:
-    return [write(base / "other", _with(IDS[0], verdict=Verdict.INFRA, reason="the API server could not be reached"))]
+    return [write(base / "other", with_changed(IDS[0], verdict=Verdict.INFRA, reason="it could not be reached"))]
 
 
 @wrong(EXIT_FAILED, "2 pods too many")
 def a_required_test_that_failed(_: Path, base: Path) -> Sequence[Path]:
-    return [write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
+    return [write(base / "other", with_changed(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
 
 
 @wrong(EXIT_FAILED, "2 pods too many")
@@ -319,13 +324,13 @@ def a_failure_of_a_test_that_nobody_requires(report: Path, base: Path) -> Sequen
 @wrong(EXIT_FAILED, "2 pods of RayJob t-7/train")
 def a_finding_that_nothing_explains_in_a_test_that_was_not_judged(_: Path, base: Path) -> Sequence[Path]:
     changed = {"verdict": Verdict.INFRA, "reason": "a gap", "findings": (finding(),)}
-    return [write(base / "other", _with(IDS[0], **changed))]
+    return [write(base / "other", with_changed(IDS[0], **changed))]
 
 
 @wrong(EXIT_FAILED, "known issue KR-4512 explains it, which known-issues.toml does not have")
 def a_known_issue_that_is_none_any_more(_: Path, base: Path) -> Sequence[Path]:
     changed = {"verdict": Verdict.KNOWN, "reason": "as recorded", "findings": (finding("known:KR-4512"),)}
-    return [write(base / "other", _with(IDS[0], **changed))]
+    return [write(base / "other", with_changed(IDS[0], **changed))]
 
 
 @wrong(EXIT_FAILED, "no longer shows")
@@ -338,28 +343,24 @@ def a_known_issue_that_its_run_found_vanished(_: Path, base: Path) -> Sequence[P
 @wrong(EXIT_FAILED, "2 pods too many")
 def a_failure_beside_a_damaged_report(report: Path, base: Path) -> Sequence[Path]:
     (report / "summary.md").write_text("# GREEN\n")
-    return [report, write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
+    return [report, write(base / "other", with_changed(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))]
 
 
 @wrong(EXIT_USAGE, "given twice")
 def a_failure_in_a_question_that_is_put_wrongly(_: Path, base: Path) -> Sequence[Path]:
-    failed = write(base / "other", _with(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))
+    failed = write(base / "other", with_changed(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many"))
     return [failed, failed]
 
 
-@pytest.mark.parametrize(("damage", "code", "words"), DAMAGES, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("damage", "code", "words"), WAYS.rows, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_gate_stays_closed_for(damage: Damage, code: int, words: str, tmp_path: Path) -> None:
-    report = write(tmp_path / "reports")
-    assert answer(report).exit_code == EXIT_OK, answer(report).objections
+    stays_closed(damage, code, words, tmp_path)
 
-    decision = answer(*damage(report, tmp_path))
-    assert decision.exit_code == code
-    assert [one for one in decision.objections if words in one.what], decision.objections
+
+def test_clocks_may_be_apart_by_a_few_minutes(tmp_path: Path) -> None:
+    ahead = ASKED + datetime.timedelta(minutes=3, seconds=50)
+    assert asked(write(tmp_path, started=ahead)).exit_code == EXIT_OK
 
 
 def _absent(*absences: str) -> list[Record]:
-    return _with(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="for a reason", absences=absences)
-
-
-def _with(test: str, **changes: Any) -> list[Record]:
-    return [a_record(one, **(changes if one == test else {})) for one in (*IDS, VARYING)]
+    return with_changed(VARYING, verdict=Verdict.NOT_APPLICABLE, reason="for a reason", absences=absences)

@@ -17,7 +17,6 @@ from tests.report.gate.reports import (
     IDS,
     REQUIRED,
     SUITE,
-    TODAY,
     VARYING,
     VERSIONS,
     a_record,
@@ -180,9 +179,10 @@ def test_a_known_issue_that_explains_a_test_that_it_is_not_about_explains_nothin
 
 def test_a_known_issue_that_is_overdue_closes_a_gate_whatever_the_day_of_the_run(tmp_path: Path) -> None:
     report = write(tmp_path, [a_record(IDS[0], **showing(IDS[0])), *map(a_record, (*IDS[1:], VARYING))])
-    on = {day: answer(report, issues=(ALWAYS,), today=datetime.date(2026, 12, day)).exit_code for day in (30, 31)}
+    days = {day: datetime.datetime(2026, 12, day, 23, 59, tzinfo=datetime.UTC) for day in (30, 31)}
+    on = {day: answer(report, issues=(ALWAYS,), now=now).exit_code for day, now in days.items()}
     assert on == {30: EXIT_OK, 31: EXIT_OK}
-    late = answer(report, issues=(ALWAYS,), today=datetime.date(2027, 1, 1))
+    late = answer(report, issues=(ALWAYS,), now=datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC))
     assert (late.exit_code, kinds(late)) == (EXIT_FAILED, {"expired": 1})
 
 
@@ -198,5 +198,6 @@ def test_the_exit_code_is_the_first_in_order_of_precedence(codes: tuple[int, ...
     assert exit_code(Objection(one, "kind", "where", "what") for one in codes) == code
 
 
-def test_today_is_only_what_it_is_asked_with() -> None:
-    assert question().today == TODAY
+def test_today_is_the_day_in_utc_on_which_it_is_asked() -> None:
+    west = datetime.timezone(datetime.timedelta(hours=-8))
+    assert question(now=datetime.datetime(2026, 11, 5, 20, tzinfo=west)).today == datetime.date(2026, 11, 6)

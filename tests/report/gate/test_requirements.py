@@ -50,6 +50,7 @@ def test_rows_are_those_that_the_pair_has(pair: Pair) -> None:
         ("must_run = true", "", "must_run"),
         ('pairs = ["named"]', 'pairs = ["all"]', "all"),
         ('backend = "embedded"', 'backend = "cloud"', "cloud"),
+        ('backend = "embedded"', 'backend = "existing"', "existing"),
         (VARYING, "suites/*", "suites/"),
         (VARYING, "suites/x/test_x.py::test_x[{nosuch}]", "nosuch"),
         ("[gates.two]", '[[retired]]\ntests=["suites/x"]\nwhy="w"\nuntil="soon"\n[gates.two]', "soon"),

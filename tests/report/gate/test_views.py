@@ -13,7 +13,7 @@ from raykueue.report.gate.judging import Objection
 from raykueue.report.gate.summary import markdown
 from raykueue.report.gate.text import text
 from raykueue.report.summary import LIMIT
-from tests.report.gate.reports import IDS, REQUIRED, VARYING, VERSIONS, a_record, answer, write
+from tests.report.gate.reports import ASKED, IDS, REQUIRED, VARYING, VERSIONS, a_record, answer, write
 from tests.report.samples import FACTS, finding
 from tests.report.test_known import issue
 
@@ -23,6 +23,7 @@ FAILED = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many")
 @pytest.fixture
 def required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(command, "commit_of", lambda _: FACTS.commit)
+    monkeypatch.setattr(command, "_now", lambda: ASKED)
     (tmp_path / "required.toml").write_text(REQUIRED)
     return f"--required={tmp_path / 'required.toml'}"
 
