@@ -77,6 +77,8 @@ class KnownIssue:
     review: datetime.date
     evidence: str = ""
     """Name of a journal that shows it."""
+    absent_in: tuple[str, ...] = ()
+    """Patterns of the ids of more tests that would show it, where a version does not have it."""
     kueue: tuple[Range, ...] = ()
     kuberay: tuple[Range, ...] = ()
 

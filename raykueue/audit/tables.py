@@ -46,6 +46,7 @@ def _known_issue(row: Mapping[str, Any]) -> KnownIssue:
         bounds=Bounds.read(row["bounds"], NAMES),
         review=datetime.date.fromisoformat(row["review"]),
         evidence=row.get("evidence", ""),
+        absent_in=tuple(row.get("absent_in", ())),
         kueue=_versions(row, "kueue"),
         kuberay=_versions(row, "kuberay"),
     )

@@ -29,7 +29,7 @@ from raykueue.clusters.services import trust
 from raykueue.controllers.rendered import Rendered, without
 from raykueue.controllers.settings import DEFAULT, Settings, gates_flag, merged
 from raykueue.errors import ClusterError
-from raykueue.model.versions import Version
+from raykueue.model.gates import gate
 
 NAMESPACE = "kueue-system"
 ACCOUNT = "kueue-controller-manager"
@@ -156,8 +156,8 @@ def suite_config(shipped: dict[str, Any]) -> dict[str, Any]:
 def suite_gates(version: str) -> dict[str, bool]:
     """Feature gates that the suite sets, whatever a test asks for besides."""
     gates = {"VisibilityOnDemand": False}  # an aggregated API, which nothing here routes to
-    if Version.parse(version) >= Version.parse("0.19.0"):
-        gates["DisableWaitForPodsReady"] = True  # on by default from 0.19 on; a test that is about it says so
+    if gate("wait-for-pods-ready-default").open_for({"kueue": version}):
+        gates["DisableWaitForPodsReady"] = True  # a test that is about it says so
     return gates
 
 

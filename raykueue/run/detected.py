@@ -1,4 +1,4 @@
-"""What a live cluster says of itself: versions, CRDs, the programs or images that run, the controllers' feature gates.
+"""What a live cluster says of itself: versions, CRDs, webhooks, programs or images that run, feature gates that are on.
 
 Nothing here is compared with anything; `raykueue.run.drift` does that.
 """
@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from raykueue.clusters.protocol import Container, Inspectable
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 from raykueue.model.gates.signs import Seen
 from raykueue.toolchain.buildinfo import Module, modules_of
 from raykueue.toolchain.recipe import PROGRAMS
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+_FORBIDDEN = 403
 _SAYS_FEATURES = "Loaded feature gates"
 """What both controllers log at their start, Kueue at verbosity 2 (kueue pkg/features/kube_features.go:229@v0.10.1,
 :1002@v0.19.2; kuberay ray-operator/pkg/features/features.go:55@v1.3.2, :89@v1.6.2)."""
@@ -40,11 +42,13 @@ class Detected:
     """Component → the containers of its pods, of those that run in some."""
     kubelets: Mapping[str, str] = field(default_factory=dict)
     """Node → the version of its kubelet, of those that are real and ours."""
+    webhooks: frozenset[str] | None = None
+    """Names of the mutating ones; None: the cluster does not show them to us."""
 
     @property
     def seen(self) -> Seen:
         """For the signs of gates."""
-        return Seen(self.crds, self.features)
+        return Seen(self.crds, self.features, self.webhooks)
 
 
 def detect(api: Api, cluster: Inspectable, controllers: Sequence[str]) -> Detected:
@@ -67,6 +71,7 @@ def detect(api: Api, cluster: Inspectable, controllers: Sequence[str]) -> Detect
         features={name: features for name, features in said.items() if features is not None},
         containers=cluster.containers(),
         kubelets=cluster.kubelets(),
+        webhooks=_webhooks(api),
     )
 
 
@@ -80,6 +85,16 @@ def features_said(lines: Iterable[str]) -> dict[str, bool] | None:
         if isinstance(features, dict):
             return {str(name): bool(on) for name, on in features.items()}
     return None
+
+
+def _webhooks(api: Api) -> frozenset[str] | None:
+    try:
+        items = api.get(_WEBHOOKS)["items"]
+    except ApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        return None
+    return frozenset(str(hook["name"]) for item in items for hook in item.get("webhooks") or ())
 
 
 def _built_from(programs: Mapping[str, Path]) -> dict[str, Mapping[str, Module]]:

@@ -22,15 +22,6 @@ def test_the_published_job_does_not_fit_into_the_published_queue(queue, submit, 
 
 
 @PUBLISHED
-@pytest.mark.lacks("submitter-pod-set")
-def test_the_published_job_fits_where_the_submitter_is_not_charged(queue, submit):
-    """The guide's RayJob is admitted to the guide's queue by a Kueue that charges the head only."""
-    job = submit("guide/rayjob.yaml").until(Admitted)
-
-    assert queue.booked == queue.quota == job.charged
-
-
-@PUBLISHED
 def test_the_printed_usage_is_more_than_the_queue_has(queue, submit, note):
     """The usage that step 5 prints cannot occur: it is a multiple of the quota that step 3 grants."""
     for _ in range(3):

@@ -121,6 +121,19 @@ def test_only_a_night_can_begin_anew() -> None:
     assert {name for name, step in steps() if "BEGIN_ANEW" in step.get("env", {})} == {"nightly"}
 
 
+def test_the_checks_of_gates_are_told_apart_by_their_names_which_the_guide_names() -> None:
+    """Those of all workflows are in one list, where a branch's protection picks one."""
+    names = {path.stem: body(path)["jobs"]["gate"]["name"] for path in WORKFLOWS}
+    assert names == {
+        "nightly": "gate (nightly)",
+        "pull-request": "gate (pull request)",
+        "release-gate": "gate (release)",
+    }
+    guide = (ROOT / "docs" / "release-gate.md").read_text("utf-8")
+    assert f"Require the check `{names['pull-request']}`" in guide
+    assert f"`raykueue / {names['release-gate']}`" in guide
+
+
 def test_gates_that_workflows_ask_for_exist() -> None:
     from raykueue.report.gate.required import parse
 

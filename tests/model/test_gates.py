@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raykueue.model.gates import GATES, Range, both, gate, outside, within
+from raykueue.model.gates import GATES, Range, both, ends, gate, outside, within
 
 VERSIONS = [f"0.{minor}.{patch}" for minor, patch in product(range(9, 13), ("0-0", "0-rc.1", "0", "1", "5"))]
 ENDS = st.sampled_from(["", *VERSIONS])
@@ -79,6 +79,13 @@ def test_versions_are_outside_or_inside_and_in_both_if_they_are_in_each(
         in_some, in_others = (any(version in one for one in ranges) for ranges in (some, others))
         assert any(version in one for one in outside(some)) is not in_some
         assert any(version in one for one in both(some, others)) is (in_some and in_others)
+
+
+def test_a_range_ends_with_the_first_version_that_is_in_none() -> None:
+    assert ends((Range("0.18.0", "0.18.3"), Range(before="0.9.7"))) == ("0.9.7", "0.18.3")
+    assert ends((Range("0.9.0", "0.10.0-0"), Range("0.11.0", "0.11.2"))) == ("0.10.0", "0.11.2")
+    assert ends((Range("0.9.0", "0.10.0-0"), Range("0.10.0-0", "0.10.2"))) == ("0.10.2",)
+    assert ends((Range("0.9.0"),)) == ends(()) == ()
 
 
 def test_a_gate_says_why_a_test_is_not_applicable() -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from raykueue.model.gates import GATES, Gate
-from raykueue.model.gates.signs import AtLeast, Feature, Field, KnowsFeature, Seen, Served, Sign
+from raykueue.model.gates.signs import AtLeast, Feature, Field, KnowsFeature, Seen, Served, Sign, Webhook
 from raykueue.toolchain.builder import Toolchain
 from raykueue.toolchain.lock import load_versions
 
@@ -27,6 +27,7 @@ SPEC = {"spec": {"properties": {"rules": RULES, "podSets": {"maxItems": 10}, "fr
 SEEN = Seen(
     crds={"a": crd(v1alpha1={"old": {}}, v1beta1={"status": {}}, v1beta2=SPEC), "ga": crd(v1={"x": {}}, v1beta9={})},
     features={"kueue": {"On": True, "Off": False}},
+    webhooks=frozenset({"mrayjob.kb.io"}),
 )
 
 
@@ -54,6 +55,8 @@ SEEN = Seen(
         (KnowsFeature("kueue", "Off"), True),
         (KnowsFeature("kueue", "Unknown"), False),
         (KnowsFeature("kuberay", "Off"), None),
+        (Webhook("mrayjob.kb.io"), True),
+        (Webhook("mrayservice.kb.io"), False),
     ],
     ids=str,
 )
@@ -65,6 +68,10 @@ def test_what_nothing_serves_has_no_fields() -> None:
     assert Field("a", "spec").shows(Seen({"a": crd(v1alpha1={"spec": {}})})) is None
 
 
+def test_webhooks_that_nobody_may_see_say_nothing() -> None:
+    assert Webhook("mrayjob.kb.io").shows(Seen()) is None
+
+
 RELEASES = [r for r in load_versions().releases if r.product in ("kueue", "kuberay")]
 
 
@@ -74,14 +81,28 @@ def test_every_range_says_what_the_release_itself_ships(release: Any) -> None:
     found = Toolchain(versions).have(f"{release.product}-sources", versions.pair(**{release.product: release.version}))
     if found is None:
         pytest.skip(f"{release} is not in the cache: `raykueue toolchain build` fetches it")
-    seen = Seen(crds=_crds(found))
-    for gate in (gate for gate in GATES if gate.product == release.product and _in_crds(gate)):
+    seen = Seen(crds=_crds(found), webhooks=_webhooks(found))
+    for gate in (gate for gate in GATES if gate.product == release.product and _in_manifests(gate)):
         assert gate.sign is not None
         assert gate.sign.shows(seen) == gate.open_for({release.product: release.version}), gate.name
 
 
-def _in_crds(gate: Gate) -> bool:
-    return isinstance(gate.sign, (Field, AtLeast, Served))
+def _in_manifests(gate: Gate) -> bool:
+    return isinstance(gate.sign, (Field, AtLeast, Served, Webhook))
+
+
+def _webhooks(sources: Path) -> frozenset[str]:
+    documents = [
+        document
+        for path in sources.rglob("webhook/manifests.yaml")
+        for document in yaml.safe_load_all(path.read_text())
+    ]
+    return frozenset(
+        hook["name"]
+        for document in documents
+        if document["kind"] == "MutatingWebhookConfiguration"
+        for hook in document["webhooks"]
+    )
 
 
 def _crds(sources: Path) -> dict[str, Mapping[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from raykueue.clusters.protocol import ComponentSpec, Container
 from raykueue.errors import Drifted
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 from raykueue.model.node_images import Nodes, own_image
 from raykueue.run import live as live_module
 from raykueue.run.detected import Detected, detect, features_said
@@ -53,6 +53,9 @@ ON = [
 ]
 
 
+WEBHOOKS = ["mrayjob.kb.io", "mrayservice.kb.io"]
+
+
 def pinned() -> Detected:
     """Everything as it was pinned."""
     programs = {}
@@ -65,7 +68,7 @@ def pinned() -> Detected:
         "kuberay": {"RayJobDeletionPolicy": True, "RayMultiHostIndexing": True},
     }
     crds = {one["metadata"]["name"]: copy.deepcopy(one["spec"]) for one in CRDS}
-    return Detected(f"v{PAIR.kubernetes}", crds, programs, features)
+    return Detected(f"v{PAIR.kubernetes}", crds, programs, features, webhooks=frozenset(WEBHOOKS))
 
 
 IMAGES = {"kueue": "registry.k8s.io/kueue/kueue:v0.19.2", "kuberay": "quay.io/kuberay/operator:v1.6.2"}
@@ -347,7 +350,14 @@ def test_feature_gates_are_those_of_the_last_start() -> None:
 class Server:
     """An API server that says what `pinned` says."""
 
+    def __init__(self, *, hides_webhooks: bool = False) -> None:
+        self.hides_webhooks = hides_webhooks
+
     def get(self, path: str) -> dict[str, Any]:
+        if path.endswith("mutatingwebhookconfigurations"):
+            if self.hides_webhooks:
+                raise ApiError("GET", path, 403, {"reason": "Forbidden"})
+            return {"items": [{"webhooks": [{"name": name} for name in WEBHOOKS]}, {}]}
         return {"gitVersion": "v1.34.4"} if path == "/version" else {"items": CRDS}
 
 
@@ -374,3 +384,16 @@ def test_a_cluster_without_processes_of_its_own_is_asked_what_runs_in_it() -> No
     assert detected.kubelets == {"worker": "v1.34.4"}
     assert detected.containers == pinned_in_pods().containers
     assert set(detected.crds) == {one["metadata"]["name"] for one in CRDS}
+    assert detected.webhooks == frozenset(WEBHOOKS)
+
+
+def test_webhooks_that_a_cluster_does_not_show_us_are_not_held_against_it() -> None:
+    detected = detect(cast("Api", Server(hides_webhooks=True)), InPods(), ("kueue", "kuberay"))
+    assert detected.webhooks is None
+    assert not [line for line in gate_differences(detected.seen, PAIR.versions()) if "webhook" in line]
+
+
+def test_a_webhook_that_is_not_there_contradicts_the_gate_that_it_is_the_sign_of() -> None:
+    seen = replace(pinned(), webhooks=frozenset({"mrayjob.kb.io"})).seen
+    (line,) = gate_differences(seen, PAIR.versions())
+    assert line.startswith("gate rayservice-managed: kueue 0.19.2 has it by its range")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from raykueue.model.gates.definition import Gate, Product
 from raykueue.model.gates.kuberay import KUBERAY
 from raykueue.model.gates.kueue import KUEUE
-from raykueue.model.gates.ranges import Range, both, outside, within
+from raykueue.model.gates.ranges import Range, both, ends, outside, within
 
-__all__ = ["BY_NAME", "GATES", "Gate", "Product", "Range", "both", "gate", "outside", "within"]
+__all__ = ["BY_NAME", "GATES", "Gate", "Product", "Range", "both", "ends", "gate", "outside", "within"]
 
 GATES: tuple[Gate, ...] = (*KUEUE, *KUBERAY)
 

@@ -47,13 +47,6 @@ KUBERAY: tuple[Gate, ...] = (
         "a deletion rule can have jobDeploymentStatus Failed as its condition",
         Field(_CRD, "spec.deletionStrategy.deletionRules[].condition.jobDeploymentStatus"),
     ),
-    Gate(
-        "ttl-needs-shutdown",
-        "kuberay",
-        since("1.4.0"),
-        f"{_VALIDATION}:152@v1.4.2 (kuberay#3653)",
-        "a TTL without shutdownAfterJobFinishes is refused; before, a deletionPolicy waits for it",
-    ),
     # How a job is submitted, and how it ends.
     Gate(
         "sidecar-mode",
@@ -70,20 +63,6 @@ KUBERAY: tuple[Gate, ...] = (
         "an invalid RayJob says ValidationFailed in its status; before, it stays without one",
     ),
     Gate(
-        "late-submitter-fails-job",
-        "kuberay",
-        since("1.5.0"),
-        f"{_RAYJOB}:39@v1.5.1 (kuberay#4091)",
-        "a job whose submitter has ended fails after 30 s if Ray says nothing; before, it waits for ever",
-    ),
-    Gate(
-        "stuck-status-ends",
-        "kuberay",
-        since("1.4.0"),
-        "kuberay ray-operator/controllers/ray/utils/constant.go:158-159@v1.4.2 (kuberay#3642)",
-        "a job that Ray says has ended, but whose submitter hangs, ends after 300 s",
-    ),
-    Gate(
         "head-not-replaced",
         "kuberay",
         (Range("1.5.0", "1.6.0-0"),),
@@ -98,28 +77,7 @@ KUBERAY: tuple[Gate, ...] = (
         "a RayJob can have a deadline for what comes before it runs",
         Field(_CRD, "spec.preRunningDeadlineSeconds"),
     ),
-    Gate(
-        "retries-need-own-cluster",
-        "kuberay",
-        since("1.6.0"),
-        f"{_VALIDATION}:322@v1.6.2 (kuberay#4527)",
-        "backoffLimit with clusterSelector is refused",
-    ),
     # Names and fields.
-    Gate(
-        "name-limited",
-        "kuberay",
-        since("1.4.0"),
-        f"{_VALIDATION}:131@v1.4.2",
-        "a RayJob whose name has more than 47 characters is invalid",
-    ),
-    Gate(
-        "short-cluster-name",
-        "kuberay",
-        since("1.4.0"),
-        "kuberay ray-operator/controllers/ray/utils/util.go:320@v1.4.2",
-        "a RayJob's cluster is called <rayjob>-<5>; before, <rayjob>-raycluster-<5>",
-    ),
     Gate(
         "ray-job-info",
         "kuberay",
@@ -127,13 +85,6 @@ KUBERAY: tuple[Gate, ...] = (
         f"{_TYPES}@v1.4.2",
         "the status says when the Ray job itself began and ended",
         Field(_CRD, "status.rayJobInfo"),
-    ),
-    Gate(
-        "head-service-of-job",
-        "kuberay",
-        since("1.5.0"),
-        f"{_RAYJOB}:612-660@v1.5.1 (kuberay#3996)",
-        "a RayJob has a Service for its head of its own, which outlives its cluster",
     ),
     Gate(
         "ray-auth",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from raykueue.model.gates.definition import Gate
 from raykueue.model.gates.ranges import Range, since
-from raykueue.model.gates.signs import AtLeast, Feature, KnowsFeature, Served
+from raykueue.model.gates.signs import AtLeast, Feature, KnowsFeature, Served, Webhook
 
 _RAYJOB = "kueue pkg/controller/jobs/rayjob/rayjob_controller.go"
 _WEBHOOK = "kueue pkg/controller/jobs/rayjob/rayjob_webhook.go"
@@ -67,13 +67,6 @@ KUEUE: tuple[Gate, ...] = (
         "a submitter without a template of its own carries its flavor's labels and tolerations",
     ),
     Gate(
-        "pod-set-label",
-        "kueue",
-        since("0.12.0"),
-        f"{_RECONCILER}:1319@v0.14.0",
-        "every pod carries the name of its PodSet",
-    ),
-    Gate(
         "queue-labels-on-pods",
         "kueue",
         since("0.17.0"),
@@ -116,20 +109,6 @@ KUEUE: tuple[Gate, ...] = (
     ),
     # What is taken, and what is refused.
     Gate(
-        "selector-jobs-left-alone",
-        "kueue",
-        since("0.13.7", "0.14.2", "0.15.0"),
-        f"{_RAYJOB}:104@v0.13.10, :116@v0.19.2 (#7257, #7258, #7218)",
-        "a RayJob that selects an existing cluster is not queued; before, it is refused",
-    ),
-    Gate(
-        "missing-cluster-refused",
-        "kueue",
-        since("0.13.7", "0.14.2", "0.15.0"),
-        f"{_WEBHOOK}:131@v0.13.10, :132@v0.19.2 (#7257, #7258, #7218)",
-        "a RayJob without rayClusterSpec is refused; before, Kueue's webhook panics",
-    ),
-    Gate(
         "failed-rule-passes",
         "kueue",
         (Range(before="0.15.0-0"), Range("0.17.0-0")),
@@ -146,25 +125,12 @@ KUEUE: tuple[Gate, ...] = (
         Feature("kueue", "ValidateRayAndSparkJobUpdates"),
     ),
     Gate(
-        "priority-class-mutable",
-        "kueue",
-        since("0.15.2"),
-        "kueue pkg/controller/jobframework/validation.go:82-258@v0.19.2",
-        "a suspended job's WorkloadPriorityClass can be changed; before, it is refused",
-    ),
-    Gate(
-        "pod-set-count-may-change",
-        "kueue",
-        since("0.17.8", "0.18.4", "0.19.0"),
-        f"{_RECONCILER}@v0.19.2 (#13111, #13104, #13025)",
-        "worker groups can be added to a running job; before, Kueue crashes",
-    ),
-    Gate(
         "rayservice-managed",
         "kueue",
         since("0.17.0"),
         "kueue pkg/controller/jobs/rayservice/rayservice_controller.go@v0.17.1 (#9102)",
         "a RayService can be queued itself; before, only the RayCluster below it",
+        Webhook("mrayservice.kb.io"),
     ),
     Gate(
         "elastic-jobs-default",
@@ -204,13 +170,6 @@ KUEUE: tuple[Gate, ...] = (
         since("0.18.5", "0.19.1"),
         f"{_RAYJOB}:213@v0.18.6, :218@v0.19.2 (#14194, #14192)",
         "a RayJob that is admitted and then found invalid gives its quota back; before, it keeps it",
-    ),
-    Gate(
-        "reservation-dropped-at-finish",
-        "kueue",
-        (Range("0.15.0", "0.15.3"),),
-        "kueue pkg/workload/workload.go@v0.15.0 (#7724, reverted by #8599 and #8612)",
-        "a Workload that finishes also loses its QuotaReserved condition",
     ),
     Gate(
         "finished-child-suspended",

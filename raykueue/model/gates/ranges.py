@@ -57,6 +57,12 @@ def both(some: tuple[Range, ...], others: tuple[Range, ...]) -> tuple[Range, ...
     return tuple(one for one in found if _begin(one.since) < _end(one.before))
 
 
+def ends(ranges: tuple[Range, ...]) -> tuple[str, ...]:
+    """The first version after each of them, of those that are in none: where what has these ranges first stops."""
+    firsts = dict.fromkeys(one.before.partition("-")[0] for one in ranges if one.before)
+    return tuple(sorted((first for first in firsts if not any(first in one for one in ranges)), key=_parse))
+
+
 def _begin(since: str) -> tuple[int, int, int, int]:
     return _parse(since) if since else (-1, 0, 0, 0)
 

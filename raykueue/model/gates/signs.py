@@ -1,4 +1,5 @@
-"""How a gate shows on a live cluster, for those that do: in a CRD, or in what a controller logs at its start. Pure.
+"""How a gate shows on a live cluster, for those that do: in a CRD, a webhook, or what a controller
+logs at its start. Pure.
 
 A sign is read before the first test and compared with the gate's range of versions, so that a range which is wrong, or
 a cluster that is not what it says, is told and never skips a test in silence.
@@ -21,6 +22,8 @@ class Seen:
     """Name → spec of the CRD."""
     features: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
     """Component → its feature gates and whether they are on; a component whose log did not say is missing."""
+    webhooks: frozenset[str] | None = None
+    """Names of mutating webhooks; None: nobody may know them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,21 @@ class KnowsFeature:
         return f"feature gate {self.name} known to {self.component}"
 
 
-Sign: TypeAlias = Field | AtLeast | Served | Feature | KnowsFeature
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A mutating webhook of this name is configured, which releases do whether or not what it is for is on."""
+
+    name: str
+
+    def shows(self, seen: Seen) -> bool | None:
+        """As `Field.shows`."""
+        return None if seen.webhooks is None else self.name in seen.webhooks
+
+    def __str__(self) -> str:
+        return f"webhook {self.name}"
+
+
+Sign: TypeAlias = Field | AtLeast | Served | Feature | KnowsFeature | Webhook
 
 
 def _served(spec: Mapping[str, Any]) -> list[str]:
