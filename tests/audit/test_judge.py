@@ -177,7 +177,7 @@ def test_what_a_payer_was_not_charged_and_is_told_of_is_not_held_against_its_sur
     rows = (allowance(rule="no-survivors"),)
 
     def verdict(*findings: Finding) -> Verdict:
-        return judged(findings, known=(known,), allows=rows, circumstances=at).verdict
+        return judged(list(findings), known=(known,), allows=rows, circumstances=at).verdict
 
     def survivors(cpu: int, payer: str = "w#1") -> Finding:
         return finding(rule="no-survivors", cpu=cpu, payer=payer)

@@ -26,7 +26,7 @@ LINE = 120
 EXAMPLES = {
     "books-match": (5, 6),
     "pods-covered": (5, 6),
-    "no-survivors": (7, 4),
+    "no-survivors": (8, 4),
     "no-overlap": (3, 4),
     "quota-respected": (4, 5),
     "one-workload": (4, 5),
@@ -34,7 +34,7 @@ EXAMPLES = {
     "finished-stays-finished": (4, 5),
     "placed-as-assigned": (4, 5),
     "nothing-left": (4, 4),
-    "released-in-time": (3, 4),
+    "released-in-time": (4, 4),
 }
 NUMBERS = {name: f"R{number}" for number, name in enumerate(EXAMPLES, 1)}
 ALLOWANCES = read_allowances(resources.files("raykueue").joinpath("allowances.toml").read_text(encoding="utf-8"))
