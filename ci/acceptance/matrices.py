@@ -49,7 +49,7 @@ def judged(grid: Sequence[dict[str, Any]]) -> None:
 
 
 def within(grid: Sequence[dict[str, Any]], outcome: Outcome, seconds: float) -> str:
-    """Raises Miss if the pairs took longer than they may; else says what they took, and what of it beyond their tests."""
+    """Raises Miss if the pairs took longer than they may; else says what they took, and how much beyond their tests."""
     tested = sum(row["seconds"] for row in grid)
     green = sum(row["verdict"] == "green" for row in grid)
     extra = [beyond_tests(row["seconds"], load(Path(row["report"])).records) for row in grid]
