@@ -17,7 +17,7 @@ from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
 from raykueue.run.job_view import JobView, conditions_told, pods_told
-from raykueue.run.states import Gone, State
+from raykueue.run.states import Gone, Pending, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
 _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
@@ -65,6 +65,20 @@ class Job(JobView):
         except TimeoutError:
             raise WaitFailed(self._failed(state, f"not within {seconds:g} s", began)) from None
         return self
+
+    def waits_because(self, within: float | None = None) -> str:
+        """Kueue's own words for why it has no quota, once it has said them: it counts a job before it looks at it.
+
+        Raises:
+            WaitFailed: it says nothing in time.
+        """
+        seconds = self._timeouts.state if within is None else within
+        began = time.monotonic()
+        try:
+            return self.history.feed.wait(lambda _: self.why_pending or None, began + seconds)
+        except TimeoutError:
+            why = f"not within {seconds:g} s, or not why"
+            raise WaitFailed(self._failed(Pending, why, began)) from None
 
     def until_said(self, reason: str, within: float | None = None) -> Job:
         """Waits until a kubelet has said this of one of the job's containers: ErrImagePull, OOMKilled, …

@@ -29,7 +29,7 @@ def test_prod_does_not_evict_prod(queue, submit):
     first = submit("guide/rayjob.yaml", priority="prod-priority").until(Running)
     second = submit("guide/rayjob.yaml", priority="prod-priority", later_than=first).until(Pending)
 
-    assert "insufficient unused quota" in second.why_pending
+    assert "insufficient unused quota" in second.waits_because()
     first.finish().until(Complete)
     second.until(Running)
     assert not first.was(Evicted)

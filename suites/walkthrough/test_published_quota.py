@@ -14,11 +14,12 @@ def test_the_published_job_does_not_fit_into_the_published_queue(queue, submit, 
     """The guide's RayJob waits for ever in the guide's queue, since its submitter pod is charged as well."""
     job = submit("guide/rayjob.yaml").until(Pending)
 
-    assert "submitter" in job.why_pending
-    assert "maximum capacity" in job.why_pending
+    why = job.waits_because()
+    assert "submitter" in why
+    assert "maximum capacity" in why
     assert queue.booked == {}
     assert not job.was(Admitted)
-    note(f"The guide's queue (step 3) never admits the guide's job (step 4). Kueue says: {job.why_pending}")
+    note(f"The guide's queue (step 3) never admits the guide's job (step 4). Kueue says: {why}")
 
 
 @PUBLISHED

@@ -16,7 +16,7 @@ def test_one_of_three_jobs_is_admitted_and_two_wait(queue, submit):
     assert queue.counts(pending=2, reserving=1, admitted=1) == {"pending": 2, "reserving": 1, "admitted": 1}
     assert queue.reserved == {"cpu": "2500m", "memory": 8209715200, "nvidia.com/gpu": 1}
     assert queue.booked == {"cpu": "2500m", "memory": 8209715200, "nvidia.com/gpu": 1}
-    assert "insufficient unused quota" in second.why_pending
+    assert "insufficient unused quota" in second.waits_because()
 
 
 def test_the_queue_drains_in_order_of_creation(queue, submit):

@@ -130,6 +130,16 @@ def test_why_it_is_pending_is_in_kueues_own_words() -> None:
     assert job_in(feed).why_pending == ""
 
 
+def test_why_it_waits_is_waited_for() -> None:
+    feed = FakeFeed()
+    feed.workload()
+    job = job_in(feed)
+    with Later(feed, lambda: feed.workload(QuotaReserved="False Pending")):
+        assert job.waits_because() == "QuotaReserved is False"
+    with pytest.raises(WaitFailed, match="wanted Pending, not within 0 s, or not why"):
+        job_in(FakeFeed()).waits_because(within=0)
+
+
 def test_what_it_is_charged_is_known_while_it_holds_quota() -> None:
     feed = FakeFeed()
     assert job_in(feed).charged == {}
