@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raykueue.errors import WaitFailed
+from raykueue.errors import ProductDefect, WaitFailed
 from raykueue.kube.client import ApiError
 from raykueue.model.deletion.expected import By, Refusal
 from raykueue.model.views import status
@@ -21,7 +21,20 @@ _DENIED = re.compile(r'admission webhook "(?P<webhook>[^"]+)" denied the request
 _CAUSE = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<kind>[A-Z][\w ]+?)(?: value)?: (?P<rest>.*)", re.DOTALL)
 _VALUE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s:"]+): ')
 _KINDS = ("Invalid value", "Unsupported value", "Required value", "Forbidden")
-_REFUSING = (400, 403, 422)
+_REFUSING = (400, 422)
+
+
+class Refused(ProductDefect):
+    """The API server or a webhook did not take a RayJob. Where nobody expected it, that is the product's failure."""
+
+    def __init__(self, error: ApiError) -> None:
+        self.error = error
+        super().__init__(f"a RayJob was refused: {error.message}")
+
+
+def refused(error: ApiError) -> bool:
+    """It is about what was sent: not about who sent it, or about the cluster."""
+    return error.code in _REFUSING or (error.code == 403 and _DENIED.search(error.message) is not None)
 
 
 def refusal(
@@ -34,10 +47,8 @@ def refusal(
     """
     try:
         job = submit(manifest)
-    except ApiError as error:
-        if error.code not in _REFUSING:
-            raise
-        return of_answer(error.message, error.body)
+    except Refused as answer:
+        return of_answer(answer.error.message, answer.error.body)
 
     def look(_: object) -> bool | None:
         if job.history.is_in(Running):

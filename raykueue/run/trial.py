@@ -18,6 +18,7 @@ from raykueue.audit.judge import Judgement, judge
 from raykueue.audit.thresholds import Thresholds
 from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
+from raykueue.kube.client import ApiError
 from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.views import uid
 from raykueue.ray.manifests import Replaced
@@ -29,6 +30,7 @@ from raykueue.run.manifests import load, load_one
 from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL, Names
 from raykueue.run.queue import Queue
 from raykueue.run.recorder.scopes import ScopeNames
+from raykueue.run.refusals import Refused, refused
 from raykueue.run.session import Lease, Session
 from raykueue.run.stops import stop_slowly
 from raykueue.run.timeouts import BY_TIER, Timeouts
@@ -103,6 +105,9 @@ class Trial:
             stops_after: seconds that its pods' containers take to stop once they are told to.
             later_than: creates it in a later second than this job and its Workload, if that is there already, since
                 creation times have whole seconds only, and Kueue orders Workloads of equal priority by them.
+
+        Raises:
+            Refused: the API server or a webhook does not take it.
         """
         feed = self.feed
         body = load_one(manifest, "RayJob") if isinstance(manifest, str) else copy.deepcopy(dict(manifest))
@@ -119,7 +124,12 @@ class Trial:
             _wait_for_a_later_second(later_than)
         prepared = self.session.ray.prepared(self.names.rename(body))
         self._replaced |= dict.fromkeys(prepared.replaced)
-        stored = create(self.session.api, prepared.body)
+        try:
+            stored = create(self.session.api, prepared.body)
+        except ApiError as error:
+            if refused(error):
+                raise Refused(error) from error
+            raise
         history = History(feed, self.names.namespace, stored["metadata"]["name"], uid(stored))
         run = self.session.run if self.session.tier == "node" else None
         job = Job(history, self.session.api, self.session.ray, stored, self._timeouts, run)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from raykueue.errors import WaitFailed
+from raykueue.errors import ProductDefect, WaitFailed
 from raykueue.kube.client import ApiError
 from raykueue.model.deletion.expected import Refusal
 from raykueue.run.job import Job
-from raykueue.run.refusals import of_answer, refusal
+from raykueue.run.refusals import Refused, of_answer, refusal, refused
 from raykueue.run.timeouts import Timeouts
 from tests.run.feeds import FakeFeed
 from tests.run.test_job import job_in
@@ -31,9 +31,28 @@ def invalid(message: str, field: str, reason: str = "FieldValueInvalid") -> ApiE
 
 def refused_with(error: ApiError) -> Refusal:
     def submit(_: object) -> Job:
-        raise error
+        raise Refused(error) if refused(error) else error
 
     return refusal(submit, {})
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (answer(SHUTDOWN), True),
+        (answer("words", 422), True),
+        (answer("no object", 400), True),
+        (answer('rayjobs.ray.io is forbidden: User "nobody" cannot create resource'), False),
+        (answer('Internal error occurred: failed calling webhook "vrayjob.kb.io": no endpoints', 500), False),
+        (answer("exists already", 409), False),
+    ],
+)
+def test_only_what_is_about_the_rayjob_itself_is_a_refusal(error: ApiError, is_one: bool) -> None:
+    assert refused(error) is is_one
+
+
+def test_a_refusal_that_nobody_expects_is_the_products_failure() -> None:
+    assert isinstance(Refused(answer(SHUTDOWN)), ProductDefect)
 
 
 def test_kueues_webhook_names_itself_the_field_and_its_words() -> None:

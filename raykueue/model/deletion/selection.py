@@ -14,6 +14,8 @@ from raykueue.model.deletion.laws import acts, expected
 CORE_ROWS = 48
 """At most."""
 _DELETING = (Policy.DELETE_CLUSTER, Policy.DELETE_WORKERS, Policy.DELETE_SELF)
+_UNMATCHED = Row(Policy.DELETE_CLUSTER, Shape.RULES, Outcome.STOPPED, queued=False, mode=Mode.HTTP, shutdown=False)
+"""Rules for success and for failure, and an end that is neither."""
 
 
 def smoke(pair: Mapping[str, str]) -> tuple[Row, ...]:
@@ -80,7 +82,9 @@ def _core(kueue: str, kuberay: str) -> tuple[Row, ...]:
         for first, (policy, shape) in enumerate(policies)
         for second, outcome in enumerate(Outcome)
     ]
-    chosen += [row for row in smoke(pair) if row.shape is Shape.STAGES and row in there.run]
+    chosen += [
+        row for row in (*smoke(pair), _UNMATCHED) if row.shape in (Shape.STAGES, Shape.RULES) and row in there.run
+    ]
     seen = {value for row in chosen for value in row.values()}
     while missing := {value for row in there.run for value in row.values()} - seen:
         best = max(there.run, key=lambda row: (len(missing.intersection(row.values())), acts(row)))
