@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from raykueue.errors import UsageError, WaitFailed
+from raykueue.kube.apply import location
 from raykueue.kube.client import Api, ApiError
 from raykueue.kube.exec import Exec, Ran
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
-from raykueue.model.views import QUEUE_NAME, deleting, status, uid
+from raykueue.model.views import QUEUE_NAME, controller, deleting, spec, status, uid
 from raykueue.ray.control import RayControl
 from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
@@ -147,6 +148,19 @@ class Job(JobView):
         self._api.delete(self._path)
         return self
 
+    def give_up_clean_up(self) -> Job:
+        """Lets a RayCluster go whose clean-up is suspended, as KubeRay tells operators to: takes its finalizer off.
+
+        Raises:
+            WaitFailed: it has a RayCluster, and nobody has suspended its clean-up.
+        """
+        feed = self.history.feed
+        for cluster in _controlled(feed.objects("RayCluster"), self.history.uid):
+            if not any(spec(job).get("suspend") for job in _controlled(feed.objects("Job"), uid(cluster))):
+                raise WaitFailed(f"{self}: expected its RayCluster to be gone, or to wait for a suspended clean-up")
+            self._api.merge(location(cluster), {"metadata": {"finalizers": None}})
+        return self
+
     def edit(self, patch: Mapping[str, Any]) -> Job:
         """Changes the RayJob, as `kubectl patch --type merge` does."""
         self._api.merge(self._path, patch)
@@ -278,3 +292,8 @@ class Job(JobView):
         if self.why_pending:
             lines.append(f"  pending because: {self.why_pending}")
         return "\n".join(lines)
+
+
+def _controlled(objects: Iterable[Object], owner: str) -> list[Object]:
+    """Those whose controller has that UID."""
+    return [one for one in objects if (by := controller(one)) is not None and by.uid == owner]

@@ -19,6 +19,7 @@ from raykueue.audit.thresholds import Thresholds
 from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
 from raykueue.kube.client import ApiError
+from raykueue.model.deletion.suspended_clean_up import suspended_clean_up
 from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.views import uid
 from raykueue.ray.manifests import Replaced
@@ -203,9 +204,10 @@ class Trial:
             raise RecorderError(f"not judged within {self._timeouts.judge:g} s, still waiting: {waiting}")
         # Simulated nodes let a pod go at once, unless the test says how long its containers take to stop.
         grace = {"g": self._longest_stop} if self.session.tier == "control-plane" else {}
-        unmatched_rules = [unmatched(self.feed.events, job.history.uid) for job in self.jobs]
+        looks = (unmatched, suspended_clean_up)
+        left_behind = [look(self.feed.events, job.history.uid) for job in self.jobs for look in looks]
         return judge(
-            [*answer.findings, *(found for found in unmatched_rules if found is not None)],
+            [*answer.findings, *(found for found in left_behind if found is not None)],
             self._expects,
             known_issues(),
             allowances(),

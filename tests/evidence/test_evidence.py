@@ -12,6 +12,7 @@ from raykueue.audit.judge import judge
 from raykueue.audit.replay import replay
 from raykueue.audit.scope import Scope
 from raykueue.audit.thresholds import Thresholds
+from raykueue.model.deletion.suspended_clean_up import suspended_clean_up
 from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.events import Event, Header
 from raykueue.model.findings import Finding
@@ -32,7 +33,7 @@ def found(path: Path) -> tuple[Header, list[Finding]]:
     jobs = {uid(event.object): namespace(event.object) for event in events if event.kind == "RayJob"}
     ledger = replay(records)
     findings = ledger.findings(Scope(namespaces=frozenset(jobs.values())))
-    rules = [unmatched(events, job) for job in jobs]
+    rules = [look(events, job) for job in jobs for look in (unmatched, suspended_clean_up)]
     return header, [*(one for one in findings if not one.part_of), *(one for one in rules if one is not None)]
 
 

@@ -332,3 +332,18 @@ def test_the_state_of_the_ray_job_is_rays_own_word(
     job = job_in(FakeFeed())
     monkeypatch.setattr(job._ray, "state", lambda *_: {"status": word})
     assert job.ray_state == told
+
+
+def test_a_clean_up_is_given_up_only_if_it_is_suspended() -> None:
+    feed, calls = FakeFeed(), Calls()
+    job = job_in(feed, calls)
+    assert job.give_up_clean_up() is job
+    feed.write("RayCluster", "cluster", "RayJob job", apiVersion="ray.io/v1", kind="RayCluster")
+    feed.write("Job", "clean", "RayCluster cluster", spec={"suspend": False})
+    with pytest.raises(WaitFailed, match="to be gone, or to wait for a suspended clean-up"):
+        job.give_up_clean_up()
+    assert calls.made == []
+    feed.write("Job", "clean", "RayCluster cluster", spec={"suspend": True})
+    job.give_up_clean_up()
+    path = f"/apis/ray.io/v1/namespaces/{NAMESPACE}/rayclusters/cluster"
+    assert calls.made == [("merge", path, {"metadata": {"finalizers": None}})]
