@@ -64,11 +64,12 @@ def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:
         return Outcome(pair, EXIT_INFRA, NOT_YET)
     code, reason, report = EXIT_INFRA, ran.reason, None
     if ran.report:
+        where = folder / ran.report
         try:
-            report = load(folder / ran.report)
+            report = load(where)
             reason = reason or _contradiction(pair, ran, report, plan)
-        except ReportError as error:
-            reason = reason or str(error)
+        except ReportError as error:  # a grid tells the pair, and has no room for the path
+            reason = reason or _without(where, error)
         else:
             code = report.run.exit_code if not reason else EXIT_INFRA
     elif ran.code == EXIT_INTERRUPTED:
@@ -77,7 +78,7 @@ def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:
         try:
             gone = _came_and_went(ran, folder)
         except ReportError as error:
-            code, reason = EXIT_INFRA, f"what its run before found can't be read any more: {error}"
+            code, reason = EXIT_INFRA, f"what its run before found can't be read any more: {_without(folder, error)}"
         else:
             code, reason = (EXIT_FAILED, gone) if gone else (code, reason)
     return Outcome(
@@ -131,6 +132,10 @@ def _came_and_went(ran: Ran, folder: Path) -> str:
             if record.verdict is Verdict.FAIL or any(one.raised for one in record.findings):
                 return f"{record.id} failed in {earlier}, and does not any more: a failure that comes and goes"
     return ""
+
+
+def _without(folder: Path, error: ReportError) -> str:
+    return str(error).removeprefix(f"{folder}: ").removeprefix(f"{folder}/")
 
 
 def _contradiction(pair: Pair, ran: Ran, report: LoadedReport, plan: Plan) -> str:

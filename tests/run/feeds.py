@@ -45,7 +45,7 @@ class FakeFeed(Feed):
             metadata["ownerReferences"] = [reference]
         metadata |= fields.pop("metadata", {})
         metadata["resourceVersion"] = str(self.rev)
-        body = {**(old or {}), **fields, "metadata": metadata}
+        body = {"kind": kind, **(old or {}), **fields, "metadata": metadata}
         self._objects[kind, name] = body
         arrived = (self.rev + late_ms) * 1_000_000
         self.arrive(Event(kind, what or ("MODIFIED" if old else "ADDED"), self.rev, arrived, body))

@@ -338,7 +338,7 @@ def test_a_clean_up_is_given_up_only_if_it_is_suspended() -> None:
     feed, calls = FakeFeed(), Calls()
     job = job_in(feed, calls)
     assert job.give_up_clean_up() is job
-    feed.write("RayCluster", "cluster", "RayJob job", apiVersion="ray.io/v1", kind="RayCluster")
+    feed.write("RayCluster", "cluster", "RayJob job", apiVersion="ray.io/v1")
     feed.write("Job", "clean", "RayCluster cluster", spec={"suspend": False})
     with pytest.raises(WaitFailed, match="to be gone, or to wait for a suspended clean-up"):
         job.give_up_clean_up()
