@@ -1,5 +1,4 @@
-"""How a gate shows on a live cluster, for those that do: in a CRD, a webhook, or what a controller
-logs at its start. Pure.
+"""How a gate shows on a live cluster, for those that do: a CRD, a webhook, what a controller says at its start. Pure.
 
 A sign is read before the first test and compared with the gate's range of versions, so that a range which is wrong, or
 a cluster that is not what it says, is told and never skips a test in silence.
