@@ -180,6 +180,14 @@ KUEUE: tuple[Gate, ...] = (
         "submitter Job",
     ),
     Gate(
+        "clean-up-let-run",
+        "kueue",
+        (Range("0.11.0-0", "0.15.0"), Range("0.15.3", "0.15.4"), Range("0.16.0-0", "0.16.1")),
+        f"{_RECONCILER}:320-338@v0.10.1, :321-327@v0.11.0, :359-365@v0.14.0, :766-788@v0.19.2",
+        "the Job that cleans Redis after a finished RayJob runs; before, it is suspended for want of a Workload of its "
+        "RayCluster, and where a finished job's children are suspended, as one of those",
+    ),
+    Gate(
         "orphans-finished",
         "kueue",
         (Range("0.16.6", "0.16.8"), Range("0.17.1", "0.17.3"), Range("0.18.0")),
