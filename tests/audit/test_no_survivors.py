@@ -213,6 +213,21 @@ def test_f8_a_pod_made_for_a_cluster_that_is_gone(j: Journal, seconds: float) ->
     assert found.seconds == (seconds, seconds)
 
 
+def test_a_pod_whose_cluster_is_deleted_only_after_its_birth(j: Journal) -> None:
+    a = running(j)
+    old = a.pod("head")
+    j.at(0)
+    old.gone()
+    a.state("Complete", "SUCCEEDED")
+    a.workload.finish("Succeeded")
+    j.at(1)
+    again = a.pod("head", "2")
+    a.stop_cluster()
+    j.at(2)
+    again.gone()
+    assert only(j.findings(until=20)).cause == "born-after-release"
+
+
 def test_a_stray_pod_beside_one_made_for_a_cluster_that_is_gone_is_told_apart(j: Journal) -> None:
     a = running(j)
     old, cluster = a.pod("head"), a.cluster

@@ -46,7 +46,7 @@ class Identities:
         self._cluster_of: dict[tuple[str, str], str] = {}
         self._job_of_workload: dict[tuple[str, str], str] = {}
         self._queued: set[str] = set()
-        self._deleted: set[str] = set()
+        self._deleted: dict[str, int] = {}
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
 
     def learn(self, event: Event) -> None:
@@ -61,7 +61,7 @@ class Identities:
             self._by_namespace[ref.namespace].add(ref.uid)
             self._named[ref.kind, ref.namespace, ref.name] = ref.uid
         if event.type == "DELETED" or views.deleting(obj):
-            self._deleted.add(ref.uid)
+            self._deleted[ref.uid] = min(event.rev, self._deleted.get(ref.uid, event.rev))
         if event.kind == "RayJob":
             cluster = views.status(obj).get("rayClusterName")
             if cluster:
@@ -73,9 +73,9 @@ class Identities:
     def get(self, uid: str) -> Identity | None:
         return self._known.get(uid)
 
-    def deleted(self, uid: str) -> bool:
-        """It was seen, and is gone or going. For good: nothing that is being deleted comes back."""
-        return uid in self._deleted
+    def deleted_before(self, uid: str, rev: int) -> bool:
+        """It was gone or going when that revision came. Events are learned ahead of it, so when counts, not whether."""
+        return uid in self._deleted and self._deleted[uid] < rev
 
     def is_child(self, uid: str) -> bool:
         """Its controller is a RayJob, or a RayService that Kueue queues: it is no job of its own."""
@@ -115,7 +115,7 @@ class Identities:
         for uid in self._by_namespace.pop(namespace, ()):
             ref = self._known.pop(uid).ref
             self._named.pop((ref.kind, ref.namespace, ref.name), None)
-            self._deleted.discard(uid)
+            self._deleted.pop(uid, None)
         for index in (self._cluster_of, self._job_of_workload):
             for key in [key for key in index if key[0] == namespace]:
                 del index[key]

@@ -106,7 +106,7 @@ class PodBook:
             found.by_label,
             event.listed,
             payer is None and not job.had_hold,
-            owner is not None and self._identities.deleted(owner.uid),
+            owner is not None and self._identities.deleted_before(owner.uid, event.rev),
         )
         self._pods[pod.ref.uid] = pod
         job.grace = max(job.grace, pod.state.grace)
