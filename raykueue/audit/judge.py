@@ -5,6 +5,7 @@ Pure: what a test expects never leaves its process. A finding that is part of an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +14,7 @@ from raykueue.audit.answers import Circumstances
 from raykueue.audit.explanations import Allowance, Expect, KnownIssue, matches, of_pair
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.findings import Finding, Verdict
-from raykueue.model.quantities import add, describe_all, excess
+from raykueue.model.quantities import add, describe_all, excess, largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +141,20 @@ def fixed(
 
 
 def _uncharged(findings: Iterable[Finding]) -> dict[str, dict[str, int]]:
-    """By payer: what its pods ask for beyond its charge, told by findings of their own while it pays.
+    """By payer: what its pods ask for beyond its charge at once, at most, told by findings of their own while it pays.
 
     Whoever explains those has explained the same amounts of the pods that outlive it.
     """
-    found: dict[str, dict[str, int]] = {}
+    told: dict[str, list[Finding]] = defaultdict(list)
     for one in findings:
         if (one.rule, one.cause) == ("pods-covered", "under-count"):
-            found[one.payer] = add(found.get(one.payer, {}), one.peak)
-    return found
+            told[one.payer].append(one)
+    return {payer: largest(*(_at(one.begin.rev, windows) for one in windows)) for payer, windows in told.items()}
+
+
+def _at(rev: int, windows: Iterable[Finding]) -> dict[str, int]:
+    """Of all that are open at that revision."""
+    return add(*(one.peak for one in windows if one.begin.rev <= rev and (one.end is None or rev < one.end.rev)))
 
 
 def _expected(

@@ -188,6 +188,31 @@ def test_what_a_payer_was_not_charged_and_is_told_of_is_not_held_against_its_sur
     assert verdict(survivors(1500)) is Verdict.FAIL
 
 
+def test_of_what_a_payer_was_not_charged_only_what_it_was_not_charged_at_once_counts() -> None:
+    at = {"s": Circumstances(charge={"cpu": 1000})}
+    rows = (allowance(rule="no-survivors"),)
+    survivors = finding("s", rule="no-survivors", cpu=2000, payer="w#1")
+
+    def verdict(*windows: tuple[int, int | None]) -> Verdict:
+        told = [
+            finding(
+                f"f{begin}",
+                cpu=500,
+                cause="under-count",
+                payer="w#1",
+                begin=Moment(begin, 0),
+                end=None if end is None else Moment(end, 0),
+            )
+            for begin, end in windows
+        ]
+        known = issue(cause="under-count")
+        return judged([*told, survivors], known=(known,), allows=rows, circumstances=at).verdict
+
+    assert verdict((1, 5), (3, 7)) is Verdict.KNOWN
+    assert verdict((1, None), (3, None)) is Verdict.KNOWN
+    assert verdict((1, 3), (3, 7)) is Verdict.FAIL
+
+
 def test_a_finding_that_is_part_of_another_is_not_judged() -> None:
     part = finding(part_of="f0")
     judgement = judged([part])
