@@ -8,6 +8,7 @@ import pytest
 
 from raykueue.audit.explanations import KnownIssue, of_pair
 from raykueue.audit.judge import judge
+from raykueue.audit.rules import RULES
 from raykueue.audit.thresholds import Thresholds
 from raykueue.model.deletion.laws import expected
 from raykueue.model.deletion.selection import full
@@ -34,6 +35,15 @@ def test_rows_whose_quota_may_be_kept_are_those_that_the_issue_names(pair: Mappi
     kept = {test for test, about in applies.items() if not about.released}
     named = {test for test in applies if issue("invalid-job-keeps-its-quota").concerns(test, pair)}
     assert kept == named
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_no_row_that_is_not_queued_must_show_what_only_the_books_can_tell(pair: Mapping[str, str]) -> None:
+    rules = {one.name for one in RULES}
+    unqueued = [f"suites/deletion_policy/test_table.py::test_policy[{row.id}]" for row in full(pair) if not row.queued]
+    assert unqueued
+    always = [one for one in known_issues() if one.occurs == "always" and one.rule in rules]
+    assert [(one.id, test) for one in always for test in unqueued if one.concerns(test, pair)] == []
 
 
 @pytest.mark.parametrize("pair", PAIRS)
