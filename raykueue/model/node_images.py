@@ -40,7 +40,8 @@ class Nodes:
     def as_pinned(self) -> bool:
         """It is the pinned image, by digest wherever it was pulled from, or our own one for the pair's Kubernetes.
 
-        A tag alone is not believed: kind publishes one for each of its releases under the same tag.
+        A tag alone is not believed of kind's: it publishes one for each of its releases under the same tag. Of our own
+        it is, since that comes from no registry, and whoever made it has what it was made from.
         """
         digest = Reference.parse(self.image).digest
         return self.image == self.own or bool(digest and digest == Reference.parse(self.pinned).digest)

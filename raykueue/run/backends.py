@@ -13,7 +13,7 @@ from raykueue.clusters.embedded.cluster import EmbeddedCluster
 from raykueue.clusters.existing import installed, kubeconfig
 from raykueue.clusters.folder import ClusterFolder, made_by
 from raykueue.clusters.protocol import Cluster
-from raykueue.errors import ClusterError
+from raykueue.errors import ClusterError, UsageError
 from raykueue.kube.access import load_access
 from raykueue.kube.client import Api
 from raykueue.model.versions import Pair, Versions
@@ -155,18 +155,32 @@ def backend_of(options: RunOptions, folder: ClusterFolder | None = None) -> Back
 
     Raises:
         ClusterError: this version does not have it.
+        UsageError: the nodes of the one that was left up were made from another image than was asked for.
     """
     name = made_by(folder) if folder is not None else options.cluster
-    usual = os.environ.get(NODE_IMAGE) if folder is None else folder.about.get("node_image")
     match name:
         case "embedded":
             return Embedded()
         case "kind":
-            return Kind(options.node_image or usual or None)
+            return Kind(_node_image(options, folder))
         case "existing":
             return Existing(options.context or "", options.kubeconfig)
         case other:
             raise ClusterError(f"no backend {other!r} can make a cluster")
+
+
+def _node_image(options: RunOptions, folder: ClusterFolder | None) -> str | None:
+    """What the nodes of a cluster that was left up were made from is past choosing; None: what is pinned."""
+    asked = options.node_image
+    if folder is None:
+        return asked or os.environ.get(NODE_IMAGE) or None
+    made = str(folder.about.get("node_image") or "")
+    if made and asked and asked != made:
+        raise UsageError(
+            f"the nodes of cluster {folder.name} were made from {made}, but {asked} was asked for; "
+            f"`raykueue down {folder.name}`, or leave the option away"
+        )
+    return made or asked
 
 
 def remembered(assembly: Assembly) -> dict[str, Any]:

@@ -48,6 +48,16 @@ def test_a_cluster_that_was_left_up_is_driven_by_what_made_it() -> None:
         backend_of(RunOptions(), folder)
 
 
+def test_the_nodes_of_a_cluster_that_was_left_up_are_made_from_what_they_were_made_from() -> None:
+    folder = ClusterFolder.named("dev")
+    folder.path.mkdir()
+    folder.describe({"backend": "kind", "node_image": "node:1"})
+    assert backend_of(RunOptions(), folder) == Kind("node:1")
+    assert backend_of(RunOptions(node_image="node:1"), folder) == Kind("node:1")
+    with pytest.raises(UsageError, match="cluster dev were made from node:1, but node:2 was asked for"):
+        backend_of(RunOptions(node_image="node:2"), folder)
+
+
 def test_where_pods_are_real_ray_is() -> None:
     cluster: Any = SimpleNamespace()
     assert ray_of(cluster) == {"real": {}}
