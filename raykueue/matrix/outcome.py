@@ -17,6 +17,7 @@ from raykueue.report.errors import ReportError
 from raykueue.report.reading import load
 from raykueue.report.record import Record
 from raykueue.report.run_info import LoadedReport
+from raykueue.report.verdict import DEFECTS
 
 NOT_YET = "it has not run"
 
@@ -33,6 +34,8 @@ class Outcome:
     report: LoadedReport | None = None
     build_seconds: float = 0.0
     seconds: float = 0.0
+    lost: bool = False
+    """What an earlier run of it found can't be read any more, and no other run brings it back."""
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -74,16 +77,17 @@ def outcome(pair: Pair, ran: Ran | None, folder: Path, plan: Plan) -> Outcome:
             code = report.run.exit_code if not reason else EXIT_INFRA
     elif ran.code == EXIT_INTERRUPTED:
         code = EXIT_INTERRUPTED
+    lost = False
     if code != EXIT_FAILED:
         try:
-            gone = _came_and_went(ran, folder)
+            failed = _failed_before(ran, folder)
         except ReportError as error:
-            code, reason = EXIT_INFRA, f"what its run before found can't be read any more: {_without(folder, error)}"
+            code, lost = EXIT_INFRA, True
+            reason = f"what its run before found can't be read any more, begin anew: {_without(folder, error)}"
         else:
-            code, reason = (EXIT_FAILED, gone) if gone else (code, reason)
-    return Outcome(
-        pair, code, reason or ("" if report else "it left no report"), report, ran.build_seconds, ran.seconds
-    )
+            code, reason = (EXIT_FAILED, _since(failed, code, reason, report)) if failed else (code, reason)
+    reason = reason or ("" if report else "it left no report")
+    return Outcome(pair, code, reason, report, ran.build_seconds, ran.seconds, lost)
 
 
 def outcomes(one: MatrixFile) -> tuple[Outcome, ...]:
@@ -92,7 +96,9 @@ def outcomes(one: MatrixFile) -> tuple[Outcome, ...]:
 
 
 def settled(one: Outcome) -> bool:
-    """Whether it need not run again: everything was found out. A failure alone is not everything."""
+    """Whether it need not run again: everything was found out, or never will be. A failure alone is not everything."""
+    if one.lost:
+        return True
     if one.report is None or one.report.run.interrupted:
         return False
     judged = all(record.verdict is not Verdict.INFRA for record in one.records)
@@ -125,13 +131,22 @@ def folder_of(record: Record) -> str:
     return parts[1] if len(parts) > 2 else parts[-1]
 
 
-def _came_and_went(ran: Ran, folder: Path) -> str:
-    """What failed in an earlier run: that it passes now explains nothing. Raises ReportError if one is lost."""
+def _failed_before(ran: Ran, folder: Path) -> tuple[Record, str] | None:
+    """What failed in an earlier run, and which that was. Raises ReportError if one is lost."""
     for earlier in ran.earlier:
         for record in load(folder / earlier).records:
-            if record.verdict is Verdict.FAIL or any(one.raised for one in record.findings):
-                return f"{record.id} failed in {earlier}, and does not any more: a failure that comes and goes"
-    return ""
+            if record.verdict in DEFECTS or any(one.raised for one in record.findings):
+                return record, earlier
+    return None
+
+
+def _since(failed: tuple[Record, str], code: int, reason: str, report: LoadedReport | None) -> str:
+    """What became of it: that it passes now explains nothing."""
+    record, earlier = failed
+    now = {one.id: one.verdict for one in report.records} if report else {}
+    if code == EXIT_OK or now.get(record.id) in (Verdict.PASS, Verdict.KNOWN):
+        return f"{record.id} failed in {earlier}, and does not any more: a failure that comes and goes"
+    return f"{record.id} failed in {earlier}, and was not judged again{f': {reason}' if reason else ''}"
 
 
 def _without(folder: Path, error: ReportError) -> str:

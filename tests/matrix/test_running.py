@@ -179,7 +179,7 @@ def test_a_pair_that_failed_before_everything_was_found_out_is_run_again(act: st
     assert again == [pair_id(NEW)]
 
 
-@pytest.mark.parametrize("act", ["fail-and-infra", "fail-and-cut", "fail-and-late"])
+@pytest.mark.parametrize("act", ["fail-and-infra", "fail-and-cut", "fail-and-late", "fixed-and-infra"])
 def test_what_failed_before_has_failed_though_it_passes_now(act: str, tmp_path: Path) -> None:
     ran(tmp_path, {NEW: act}, pairs=[NEW, MIXED])
     for _ in range(2):
@@ -189,13 +189,31 @@ def test_what_failed_before_has_failed_though_it_passes_now(act: str, tmp_path: 
         assert len(MatrixFile.load(tmp_path).results[pair_id(NEW)].earlier) == 1
 
 
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        ("crash", "was not judged again: its process ended with code 3"),
+        ("no-build", "was not judged again: the build of its binaries failed"),
+        ("infra-and-pass", "was not judged again"),
+        ("infra", "does not any more: a failure that comes and goes"),
+    ],
+)
+def test_of_what_failed_before_it_is_told_whether_it_was_judged_again(act: str, says: str, tmp_path: Path) -> None:
+    ran(tmp_path, {NEW: "fail-and-infra"}, pairs=[NEW, MIXED])
+    found = by_pair(outcomes(runner(MatrixFile.load(tmp_path), {NEW: act}).run()))
+    assert found[NEW].code == EXIT_FAILED
+    assert says in found[NEW].reason
+
+
 def test_an_earlier_report_that_is_lost_is_not_forgotten(tmp_path: Path) -> None:
     ran(tmp_path, {NEW: "fail-and-infra"}, pairs=[NEW, MIXED])
     done = runner(MatrixFile.load(tmp_path)).run()
     shutil.rmtree(tmp_path / done.results[pair_id(NEW)].earlier[0])
     found = by_pair(outcomes(done))
     assert [one.code for one in found.values()] == [EXIT_INFRA, EXIT_OK]
-    assert found[NEW].reason.startswith("what its run before found can't be read any more: ")
+    assert found[NEW].reason.startswith("what its run before found can't be read any more, begin anew: ")
+    again = runner(MatrixFile.load(tmp_path)).run()
+    assert again.results == done.results
 
 
 def test_a_run_before_that_found_out_nothing_is_forgotten(tmp_path: Path) -> None:
