@@ -44,8 +44,13 @@ def beside(
     """What the baseline has beyond what a gate requires and its reports have."""
     served = {(pair.kueue, pair.kuberay) for pair in versions.pairs}
     for cell in sorted(baseline.keys() - set(lined_up.values()), reverse=True):
-        there = (cell.kueue, cell.kuberay) in served
-        why = "this gate does not require it" if there else "dropped: versions.toml does not have the pair any more"
+        compared = next((other for other in lined_up.values() if _alike(other, cell)), None)
+        if compared is not None:
+            why = f"what ran on Kubernetes {compared.kubernetes} is compared instead"
+        elif (cell.kueue, cell.kuberay) in served:
+            why = "this gate does not require it"
+        else:
+            why = "dropped: versions.toml does not have the pair any more"
         yield Beside(cell, why, sum(len(ran(report.records)) for report in baseline[cell]))
 
 

@@ -31,7 +31,8 @@ class Refusal:
     """What a gate does not believe, or can't use."""
 
     code: int
-    """What the gate exits with if nothing worse comes: 3 damaged or unfinished, 4 not what was asked about, 5 empty."""
+    """What the gate exits with if nothing worse comes: 1 failed in a run before, 3 damaged or unfinished, 4 not what
+    was asked about, 5 empty."""
     where: str
     why: str
 

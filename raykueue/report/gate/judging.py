@@ -101,9 +101,10 @@ def of_reviews(issues: Sequence[KnownIssue], today: datetime.date) -> Iterator[O
 
 
 def of_refusals(refusals: Iterable[Refusal], whose: str = "") -> Iterator[Objection]:
-    """Reports that are not believed."""
+    """Reports that are not believed, and what failed in a run before the report that counts."""
     for refusal in refusals:
-        yield Objection(refusal.code, "refused", f"{whose}{refusal.where}", refusal.why)
+        kind = "failed" if refusal.code == EXIT_FAILED else "refused"
+        yield Objection(refusal.code, kind, f"{whose}{refusal.where}", refusal.why)
 
 
 def exit_code(found: Iterable[Objection]) -> int:

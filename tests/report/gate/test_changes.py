@@ -133,6 +133,7 @@ def test_of_two_kubernetes_the_same_one_is_compared_else_the_last_that_ran(tmp_p
     last = on_kubernetes("1.33.1", write(tmp_path / "both", started=EARLIER))
     decision = answer(now, baseline=tmp_path / "both")
     assert (decision.exit_code, [one.cell.kubernetes for one in decision.beside]) == (EXIT_OK, ["1.9.9"])
+    assert [one.why for one in decision.beside] == ["what ran on Kubernetes 1.33.1 is compared instead"]
     on_kubernetes(VERSIONS.default.kubernetes, old)
     decision = answer(now, baseline=tmp_path / "both")
     assert (decision.exit_code, [one.cell.kubernetes for one in decision.beside]) == (EXIT_INFRA, ["1.33.1"])
