@@ -30,14 +30,13 @@ def suspended_clean_up(events: Iterable[Event], job: str) -> Finding | None:
     clusters = [e for e in seen if e.kind == "RayCluster" and e.type != "DELETED" and _owner(e) == job]
     for cluster in {uid(e.object): e for e in reversed(clusters) if deleting(e.object)}.values():
         cleaning = [e for e in seen if e.kind == "Job" and e.type != "DELETED" and _owner(e) == uid(cluster.object)]
-        suspended = next((e for e in cleaning if spec(e.object).get("suspend")), None)
-        if suspended is None:
-            continue
-        begin = max(cluster, suspended, key=lambda event: event.rev)
-        same = (uid(cluster.object), uid(suspended.object))
-        stop = next((e for e in seen if e.rev > begin.rev and uid(e.object) in same and _is_over(e)), seen[-1])
-        if (stop.arrived - begin.arrived) / 1e9 > REQUEUE_SECONDS:
-            return _finding(cluster, suspended, begin, stop)
+        # Somebody may resume it, and suspend it again: each time it waits is looked at for itself.
+        for suspended in (e for e in cleaning if spec(e.object).get("suspend")):
+            same = (uid(cluster.object), uid(suspended.object))
+            stop = next((e for e in seen if e.rev > suspended.rev and uid(e.object) in same and _is_over(e)), seen[-1])
+            begin = max(cluster, suspended, key=lambda event: event.rev)
+            if (stop.arrived - begin.arrived) / 1e9 > REQUEUE_SECONDS:
+                return _finding(cluster, suspended, begin, stop)
     return None
 
 

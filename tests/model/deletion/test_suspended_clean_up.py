@@ -46,12 +46,32 @@ def resumed() -> Story:
     return told
 
 
+def test_it_is_found_if_it_is_suspended_again_for_good() -> None:
+    told = resumed()
+    told.events.pop()
+    told.see("Job", "clean", "cluster", 4.0, spec={"suspend": True})
+    told.see("RayCluster", "cluster", "job", 12.0, "DELETED", metadata=GOING)
+    finding = suspended_clean_up(told.events, "job")
+    assert finding is not None
+    assert finding.seconds == (8.0, 8.0)
+
+
+def resumed_before_the_cluster_goes() -> Story:
+    told = story(going=False)
+    told.events.pop()
+    told.see("Job", "clean", "cluster", 2.0, spec={"suspend": False})
+    told.see("RayCluster", "cluster", "job", 3.0, metadata=GOING)
+    told.see("RayCluster", "cluster", "job", 12.0, "DELETED", metadata=GOING)
+    return told
+
+
 @pytest.mark.parametrize(
     "told",
     [
         pytest.param(story(until=4.0), id="the cluster is gone in time"),
         pytest.param(story(going=False), id="the cluster was not deleted"),
         pytest.param(resumed(), id="the job is resumed"),
+        pytest.param(resumed_before_the_cluster_goes(), id="the job is resumed before the cluster is deleted"),
     ],
 )
 def test_nothing_is_found_where(told: Story) -> None:
