@@ -46,6 +46,12 @@ def submitter(job: str, *, phase: str = "Running", job_id: str = "", namespace: 
     return pod
 
 
+def redis_clean_up(cluster: str, *, namespace: str = "ns") -> Object:
+    """The pod that cleans Redis after a cluster."""
+    labels = {"ray.io/node-type": "redis-cleanup", "ray.io/cluster": cluster}
+    return _pod(f"{cluster}-redis-cleanup", namespace, labels, "Job", ["ray-head"], "Running")
+
+
 def _pod(name: str, namespace: str, labels: Object, owner: str, containers: list[str], phase: str) -> Object:
     status: Object = {"phase": phase}
     if phase == "Running":
@@ -73,7 +79,9 @@ class FakeApi:
     def __init__(self) -> None:
         self.patches: list[tuple[str, Object]] = []
         self.patching: Callable[[str], Awaitable[None]] | None = None
+        self.gets: list[str] = []
         self.refuse_patches = 0
+        self.refuse_with = 409
         self._rev = 10
         self._objects: dict[str, dict[tuple[str, str], Object]] = {"pods": {}, "rayjobs": {}}
         self._watches: dict[str, list[asyncio.Queue[bytes]]] = {"pods": [], "rayjobs": []}
@@ -145,6 +153,7 @@ class FakeApi:
 
     async def _get(self, request: web.Request) -> web.Response:
         key = (request.match_info["namespace"], request.match_info["name"])
+        self.gets.append(key[1])
         found = self._objects["pods"].get(key)
         return web.json_response(found) if found else web.json_response({"message": "not found"}, status=404)
 
@@ -155,7 +164,7 @@ class FakeApi:
             await self.patching(key[1])
         if self.refuse_patches:
             self.refuse_patches -= 1
-            return web.json_response({"message": "the object has been modified"}, status=409)
+            return web.json_response({"message": "the object has been modified"}, status=self.refuse_with)
         found, body = copy.deepcopy(self._objects["pods"][key]), await request.json()
         if body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
             return web.json_response({"message": "the object has been modified"}, status=409)

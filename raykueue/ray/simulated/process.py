@@ -57,6 +57,8 @@ class Process:
         self._control = ControlServer(control, self._actions())
         self._tasks: set[asyncio.Task[None]] = set()
         self._reads: dict[Job, asyncio.Event] = {}
+        self._cleaning: set[str] = set()
+        """UIDs of pods that clean Redis."""
 
     async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
         """Until `stop`; calls `ready` once everything is served and both watches are established.
@@ -113,9 +115,7 @@ class Process:
         elif is_head(record.object):
             self._take_head(record.object, deleted)
         elif is_redis_clean_up(record.object):
-            cleaning = None if deleted else read_submitter(record.object)
-            if cleaning is not None:
-                self._later(self._clean_redis(cleaning))
+            self._take_redis_clean_up(record.object, deleted)
         elif job_name := submitter_job(record.object):
             submitter = None if deleted else read_submitter(record.object)
             if submitter is None:
@@ -131,6 +131,14 @@ class Process:
             self._end_later(self.simulation.head_gone(meta["namespace"], cluster, meta["uid"]))
         elif head is not None:
             self._end_later(self.simulation.head_seen(head))
+
+    def _take_redis_clean_up(self, pod: Mapping[str, Any], deleted: bool) -> None:
+        cleaning = None if deleted else read_submitter(pod)
+        if cleaning is None:
+            self._cleaning.discard(pod["metadata"]["uid"])
+        elif cleaning.uid not in self._cleaning:
+            self._cleaning.add(cleaning.uid)
+            self._later(self._clean_redis(cleaning))
 
     # --- submitters ---
 
@@ -148,7 +156,7 @@ class Process:
         await asyncio.sleep(CLEANING_S)
         try:
             await end_submitter(self._api, pod, 0)
-        except NO_ANSWER as error:
+        except (InfraError, *NO_ANSWER) as error:
             _log(f"Redis clean-up pod {pod.namespace}/{pod.pod} could not be ended: {error!r}")
 
     async def _end_or_log(self, end: EndSubmitter) -> None:
