@@ -10,6 +10,7 @@ from raykueue.errors import UsageError, WaitFailed
 from raykueue.kube.apply import location
 from raykueue.kube.client import Api, ApiError
 from raykueue.kube.exec import Exec, Ran
+from raykueue.kube.refusals import refused
 from raykueue.model.deletion.dimensions import Outcome
 from raykueue.model.events import Moment, Object
 from raykueue.model.views import QUEUE_NAME, controller, deleting, spec, status, uid
@@ -18,7 +19,7 @@ from raykueue.ray.pods import container
 from raykueue.run.afterwards import Afterwards, conclude
 from raykueue.run.history import History
 from raykueue.run.job_view import JobView, conditions_told, pods_told
-from raykueue.run.states import Gone, Pending, State
+from raykueue.run.states import Gone, Pending, QuotaReserved, State
 from raykueue.run.timeouts import DEFAULT, Timeouts
 
 _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
@@ -71,12 +72,19 @@ class Job(JobView):
         """Kueue's own words for why it has no quota, once it has said them: it counts a job before it looks at it.
 
         Raises:
-            WaitFailed: it says nothing in time.
+            WaitFailed: it says nothing in time, or has quota, or can't wait for it any more.
         """
         seconds = self._timeouts.state if within is None else within
         began = time.monotonic()
+
+        def look(_: object) -> str | None:
+            over = QuotaReserved if self.history.is_in(QuotaReserved) else self.history.hopeless(Pending)
+            if over is not None:
+                raise WaitFailed(self._failed(Pending, f"it is {over}", began))
+            return self.why_pending or None
+
         try:
-            return self.history.feed.wait(lambda _: self.why_pending or None, began + seconds)
+            return self.history.feed.wait(look, began + seconds)
         except TimeoutError:
             why = f"not within {seconds:g} s, or not why"
             raise WaitFailed(self._failed(Pending, why, began)) from None
@@ -171,7 +179,7 @@ class Job(JobView):
         try:
             self.edit({"metadata": {"labels": {QUEUE_NAME: None}}})
         except ApiError as error:
-            if error.code not in (400, 403, 422):
+            if not refused(error):
                 raise
             return False
         return True

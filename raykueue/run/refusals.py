@@ -9,6 +9,7 @@ from typing import Any
 
 from raykueue.errors import ProductDefect, WaitFailed
 from raykueue.kube.client import ApiError
+from raykueue.kube.refusals import DENIED
 from raykueue.model.deletion.expected import By, Refusal
 from raykueue.model.views import status
 from raykueue.run.job import Job
@@ -17,11 +18,9 @@ from raykueue.run.timeouts import DEFAULT, Timeouts
 
 _WEBHOOKS: Mapping[str, By] = {"rayjob.kb.io": "Kueue"}
 """By the end of a webhook's name. KubeRay's own is not installed by default."""
-_DENIED = re.compile(r'admission webhook "(?P<webhook>[^"]+)" denied the request: (?P<text>.*)', re.DOTALL)
 _CAUSE = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<kind>[A-Z][\w ]+?)(?: value)?: (?P<rest>.*)", re.DOTALL)
 _VALUE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s:"]+): ')
 _KINDS = ("Invalid value", "Unsupported value", "Required value", "Forbidden")
-_REFUSING = (400, 422)
 
 
 class Refused(ProductDefect):
@@ -30,11 +29,6 @@ class Refused(ProductDefect):
     def __init__(self, error: ApiError) -> None:
         self.error = error
         super().__init__(f"a RayJob was refused: {error.message}")
-
-
-def refused(error: ApiError) -> bool:
-    """It is about what was sent: not about who sent it, or about the cluster."""
-    return error.code in _REFUSING or (error.code == 403 and _DENIED.search(error.message) is not None)
 
 
 def refusal(
@@ -66,7 +60,7 @@ def refusal(
 
 def of_answer(message: str, body: Mapping[str, Any]) -> Refusal:
     """What an answer of the API server says: that a webhook denied it, or that it did itself."""
-    denied = _DENIED.search(message)
+    denied = DENIED.search(message)
     if denied is not None:
         webhook = denied["webhook"]
         who = next((by for end, by in _WEBHOOKS.items() if webhook.endswith(end)), None)

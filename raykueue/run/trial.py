@@ -19,6 +19,7 @@ from raykueue.audit.thresholds import Thresholds
 from raykueue.errors import ProductDefect, RecorderError, UsageError, WaitFailed
 from raykueue.kube.apply import create, location
 from raykueue.kube.client import ApiError
+from raykueue.kube.refusals import refused
 from raykueue.model.deletion.suspended_clean_up import suspended_clean_up
 from raykueue.model.deletion.unmatched import unmatched
 from raykueue.model.views import uid
@@ -31,7 +32,7 @@ from raykueue.run.manifests import load, load_one
 from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL, Names
 from raykueue.run.queue import Queue
 from raykueue.run.recorder.scopes import ScopeNames
-from raykueue.run.refusals import Refused, refused
+from raykueue.run.refusals import Refused
 from raykueue.run.session import Lease, Session
 from raykueue.run.stops import stop_slowly
 from raykueue.run.timeouts import BY_TIER, Timeouts

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from raykueue.errors import UsageError, WaitFailed
-from raykueue.kube.client import Api
+from raykueue.kube.client import Api, ApiError
 from raykueue.kube.exec import Container, Ran
 from raykueue.ray.control import RayControl
 from raykueue.run.job import Job
@@ -138,6 +138,37 @@ def test_why_it_waits_is_waited_for() -> None:
         assert job.waits_because() == "QuotaReserved is False"
     with pytest.raises(WaitFailed, match="wanted Pending, not within 0 s, or not why"):
         job_in(FakeFeed()).waits_because(within=0)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_in"),
+    [
+        ({"QuotaReserved": "True"}, "QuotaReserved"),
+        ({"QuotaReserved": "False Pending", "Finished": "True"}, "Finished"),
+    ],
+)
+def test_what_does_not_wait_any_more_is_not_waited_for(conditions: dict[str, str], is_in: str) -> None:
+    feed = FakeFeed()
+    feed.workload(**conditions, admission=admission())
+    with pytest.raises(WaitFailed, match=f"wanted Pending, it is {is_in}"):
+        job_in(feed).waits_because(within=60)
+
+
+def test_a_job_leaves_its_queue_unless_what_it_asks_for_is_refused() -> None:
+    calls = Calls()
+    assert job_in(FakeFeed(), calls).leave_queue()
+    assert [call[0] for call in calls.made] == ["merge"]
+
+    def answering(code: int, message: str) -> Job:
+        def merge(*_: object) -> None:
+            raise ApiError("PATCH", "/path", code, {"message": message})
+
+        calls.merge = merge  # type: ignore[attr-defined]
+        return job_in(FakeFeed(), calls)
+
+    assert not answering(403, 'admission webhook "vrayjob.kb.io" denied the request: no').leave_queue()
+    with pytest.raises(ApiError, match="cannot patch"):
+        answering(403, 'rayjobs.ray.io is forbidden: User "nobody" cannot patch').leave_queue()
 
 
 def test_what_it_is_charged_is_known_while_it_holds_quota() -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from raykueue.errors import ProductDefect, WaitFailed
 from raykueue.kube.client import ApiError
+from raykueue.kube.refusals import refused
 from raykueue.model.deletion.expected import Refusal
 from raykueue.run.job import Job
-from raykueue.run.refusals import Refused, of_answer, refusal, refused
+from raykueue.run.refusals import Refused, of_answer, refusal
 from raykueue.run.timeouts import Timeouts
 from tests.run.feeds import FakeFeed
 from tests.run.test_job import job_in
@@ -31,7 +32,7 @@ def invalid(message: str, field: str, reason: str = "FieldValueInvalid") -> ApiE
 
 def refused_with(error: ApiError) -> Refusal:
     def submit(_: object) -> Job:
-        raise Refused(error) if refused(error) else error
+        raise Refused(error)
 
     return refusal(submit, {})
 
@@ -98,8 +99,11 @@ def test_a_webhook_that_nobody_expected_is_no_refusal_by_kueue() -> None:
 
 
 def test_an_answer_that_is_no_refusal_is_raised() -> None:
+    def submit(_: object) -> Job:
+        raise answer("try again later", 503)
+
     with pytest.raises(ApiError):
-        refused_with(answer("try again later", 503))
+        refusal(submit, {})
 
 
 def test_kuberay_refuses_in_its_status() -> None:

@@ -10,11 +10,13 @@ from typing import Any, cast
 import pytest
 
 from raykueue.errors import ClusterError, ProductDefect, RecorderError, UsageError
+from raykueue.kube.client import ApiError
 from raykueue.ray.control import RayControl, SimulatedRay
 from raykueue.ray.manifests import Prepared, Replaced
 from raykueue.run import trial as trial_module
 from raykueue.run.job import Job
 from raykueue.run.naming import PRIORITY_LABEL, SCOPE_LABEL
+from raykueue.run.refusals import Refused
 from raykueue.run.session import Lease, Session
 from raykueue.run.timeouts import Timeouts
 from raykueue.run.trial import Trial
@@ -42,11 +44,14 @@ class FakeCluster:
         self.bodies: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
         self.refuses: set[str] = set()
+        self.answers: ApiError | None = None
         self.on_delete: Callable[[str], None] = lambda _: None
         self.on_barrier: Callable[[], object] = lambda: None
         self.answer = SimpleNamespace(problems=(), obligations=(), findings=(), circumstances={}, handovers=())
 
     def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if body["kind"] == "RayJob" and self.answers is not None:
+            raise self.answers
         metadata = body["metadata"]
         name = metadata.get("name") or f"{metadata['generateName']}abcde"
         url = f"{path}/{name}"
@@ -141,6 +146,25 @@ def test_a_job_is_created_in_the_scopes_namespace_as_its_manifest_says(trial: Tr
     url = cluster.created[-1]
     assert url == f"/apis/ray.io/v1/namespaces/{trial.names.namespace}/rayjobs/job-abcde"
     assert (job.name, job.namespace, trial.jobs) == ("job-abcde", trial.names.namespace, [job])
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "error"),
+    [
+        (403, 'admission webhook "vrayjob.kb.io" denied the request: no', Refused),
+        (403, 'rayjobs.ray.io is forbidden: User "nobody" cannot create resource', ApiError),
+        (422, "invalid", Refused),
+        (500, "failed calling webhook", ApiError),
+    ],
+)
+def test_a_refusal_of_a_job_is_the_products_and_any_other_answer_is_not(
+    trial: Trial, cluster: FakeCluster, code: int, message: str, error: type[Exception]
+) -> None:
+    trial.queue("queue.yaml")
+    cluster.answers = ApiError("POST", "/path", code, {"message": message})
+    with pytest.raises(error, match=message):
+        trial.submit("rayjob.yaml")
+    assert trial.jobs == []
 
 
 def test_options_of_a_job_change_what_is_created_and_never_the_callers_manifest(
