@@ -30,7 +30,19 @@ def matrix(ground: Ground, folder: str, *words: str, code: int | None = None) ->
     run = ground.start("raykueue", "matrix", "run", *words, "--out", folder)
     allowed = (0, 1) if code is None else (code,)
     ended = run.wait(PATIENCE).code
+    keep(ground, folder)
     return ground.finish(run, ended if ended in allowed else allowed[0])
+
+
+def keep(ground: Ground, folder: str) -> None:
+    """Reports of pairs that are not green, beside the log: the clone is removed, and may never show it again."""
+    if not (ground.root / folder / "grid.json").exists():
+        return
+    for row in grid_of(ground, folder):
+        if row["report"] and row["verdict"] != "green":
+            report = Path(row["report"])
+            kept = ground.log.with_suffix(".reports") / Path(folder).name / report.name
+            shutil.copytree(report, kept, symlinks=True, dirs_exist_ok=True)
 
 
 def grid_of(ground: Ground, folder: str) -> list[dict[str, Any]]:

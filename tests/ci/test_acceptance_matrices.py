@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ci.acceptance.ground import Ground, Miss, Outcome
-from ci.acceptance.matrices import beyond_tests, lasting, rows, verdicts, within
+from ci.acceptance.matrices import beyond_tests, keep, lasting, rows, verdicts, within
 from ci.acceptance.pairs import PAIRS, PINNED_PAIRS
 from raykueue.matrix.selection import choose
 from raykueue.model.findings import Verdict
+from raykueue.report.reading import load
 from raykueue.toolchain.lock import load_versions
 from tests.report.gate.reports import write
 from tests.report.samples import finding, record
@@ -45,6 +47,20 @@ def test_verdicts_are_of_every_pair_in_every_shard(tmp_path: Path) -> None:
     for place in ("first/pairs/a", "second/pairs/b"):
         write(tmp_path / place, [record("suites/t.py::test_a")])
     assert verdicts(ground, [], "first", "second") == {pair: {"suites/t.py::test_a": "pass"} for pair in "ab"}
+
+
+def test_reports_of_pairs_that_are_not_green_outlive_the_clone(tmp_path: Path) -> None:
+    ground = Ground(tmp_path / "clone", tmp_path / "state", tmp_path / "temporary", tmp_path / "some.log")
+    keep(ground, "build/all")
+    assert not (tmp_path / "some.reports").exists()
+    reports = {verdict: write(ground.root / "build/all/pairs" / verdict) for verdict in ("green", "FAILED")}
+    every = [{"verdict": verdict, "report": str(report)} for verdict, report in reports.items()]
+    grid = json.dumps({"pairs": [*every, {"verdict": "INFRA", "report": ""}]})
+    (ground.root / "build/all/grid.json").write_text(grid, encoding="utf-8")
+    keep(ground, "build/all")
+    kept = tmp_path / "some.reports" / "all"
+    assert [path.name for path in kept.iterdir()] == [reports["FAILED"].name]
+    assert load(kept / reports["FAILED"].name).records == load(reports["FAILED"]).records
 
 
 def test_a_grid_is_read_row_by_row() -> None:
