@@ -27,6 +27,17 @@ class Calls:
         return lambda *arguments, **_options: self.made.append((name, *arguments))
 
 
+class Refusing(Calls):
+    """The same, but every change is answered with an error."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__()
+        self._error = error
+
+    def merge(self, *_: object) -> None:
+        raise self._error
+
+
 def job_in(feed: FakeFeed, calls: Calls | None = None, **seconds: float) -> Job:
     manifest = {"metadata": {"name": "job", "uid": uid("RayJob", "job")}}
     other = calls or Calls()
@@ -160,11 +171,7 @@ def test_a_job_leaves_its_queue_unless_what_it_asks_for_is_refused() -> None:
     assert [call[0] for call in calls.made] == ["merge"]
 
     def answering(code: int, message: str) -> Job:
-        def merge(*_: object) -> None:
-            raise ApiError("PATCH", "/path", code, {"message": message})
-
-        calls.merge = merge  # type: ignore[attr-defined]
-        return job_in(FakeFeed(), calls)
+        return job_in(FakeFeed(), Refusing(ApiError("PATCH", "/path", code, {"message": message})))
 
     assert not answering(403, 'admission webhook "vrayjob.kb.io" denied the request: no').leave_queue()
     with pytest.raises(ApiError, match="cannot patch"):
