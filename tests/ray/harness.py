@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -88,3 +88,15 @@ async def simulated_ray(folder: Path, api: FakeApi | None = None) -> AsyncIterat
         finally:
             stop.set()
             await running
+
+
+def scenario(folder: Path, body: Callable[[Harness], Awaitable[None]], *objects: dict[str, Any]) -> None:
+    """Runs `body` against a fresh simulated Ray whose API server holds `objects`."""
+
+    async def run() -> None:
+        api = FakeApi()
+        api.put(*objects)
+        async with simulated_ray(folder, api) as ray:
+            await body(ray)
+
+    asyncio.run(run())

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from raykueue.errors import UsageError
-from raykueue.ray.simulated import process as process_module
-from tests.ray.fake_api import FakeApi, head, rayjob, redis_clean_up, submitter
-from tests.ray.harness import Harness, simulated_ray
-
-
-def scenario(folder: Path, body: Callable[[Harness], Awaitable[None]], *objects: dict[str, Any]) -> None:
-    """Runs `body` against a fresh simulated Ray whose API server holds `objects`."""
-
-    async def run() -> None:
-        api = FakeApi()
-        api.put(*objects)
-        async with simulated_ray(folder, api) as ray:
-            await body(ray)
-
-    asyncio.run(run())
+from tests.ray.fake_api import head, rayjob, submitter
+from tests.ray.harness import Harness, scenario
 
 
 def test_k8s_job_is_unknown_until_its_submitter_runs_and_terminal_before_it_ends(tmp_path: Path) -> None:
@@ -307,41 +292,6 @@ def test_a_conflict_on_the_pods_status_is_tried_again(tmp_path: Path) -> None:
         assert ray.api.pod("a-1")["status"]["phase"] == "Succeeded"
 
     scenario(tmp_path, body, rayjob("a", job_id="a-1", cluster="c"), head("c"), submitter("a"))
-
-
-def test_a_pod_that_cleans_redis_is_ended_once_however_often_it_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_module, "CLEANING_S", 0.05)
-
-    async def body(ray: Harness) -> None:
-        await ray.seen()
-        ray.api.put(redis_clean_up("c"), redis_clean_up("c"))
-        await ray.until(lambda: len(ray.api.patches) > 0)
-        await ray.seen()
-        assert ray.api.gets == ["c-redis-cleanup"]
-        assert [(name, status["phase"]) for name, status in ray.api.patches] == [("c-redis-cleanup", "Succeeded")]
-
-    scenario(tmp_path, body)
-
-
-def test_a_pod_that_cleans_redis_and_can_not_be_ended_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(process_module, "CLEANING_S", 0.0)
-    told: list[str] = []
-
-    async def body(ray: Harness) -> None:
-        ray.api.refuse_patches, ray.api.refuse_with = 1, 403
-        ray.api.put(redis_clean_up("c"))
-
-        def said() -> bool:
-            told.append(capsys.readouterr().err)
-            return "Redis clean-up pod ns/c-redis-cleanup could not be ended" in "".join(told)
-
-        await ray.until(said)
-
-    scenario(tmp_path, body)
 
 
 def test_a_deleted_rayjob_is_forgotten(tmp_path: Path) -> None:

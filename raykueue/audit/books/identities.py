@@ -47,10 +47,11 @@ class Identities:
         self._job_of_workload: dict[tuple[str, str], str] = {}
         self._queued: set[str] = set()
         self._deleted: dict[str, int] = {}
+        """UID → the revision from which on it was gone or going."""
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
 
     def learn(self, event: Event) -> None:
-        """Takes note of an object that may own others. Independent of order: what it keeps never changes."""
+        """Takes note of an object that may own others. In any order: the same is kept in the end."""
         if event.kind not in _OWNERS:
             return
         obj = event.object
