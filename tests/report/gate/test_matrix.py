@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,15 @@ def test_a_pair_that_left_no_report_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "other")
     decision = answer(a_matrix(tmp_path / "matrix", {PAIR: Ran(0)}), tmp_path / "other")
     assert (decision.exit_code, told(decision)) == (EXIT_INFRA, [f"{NAME}: it left no report"])
+
+
+def test_what_failed_in_a_run_before_is_a_failure_and_no_report_to_refuse(tmp_path: Path) -> None:
+    failed = a_record(IDS[0], verdict=Verdict.FAIL, reason="2 pods too many")
+    before = write(tmp_path / "pairs" / "before", [failed, *map(a_record, (*IDS[1:], VARYING))])
+    ran = dataclasses.replace(counted(tmp_path), earlier=(str(before.relative_to(tmp_path)),))
+    decision = answer(a_matrix(tmp_path, {PAIR: ran}))
+    assert (decision.exit_code, [one.kind for one in decision.objections]) == (EXIT_FAILED, ["failed"])
+    assert "does not any more: a failure that comes and goes" in told(decision)[0]
 
 
 def test_a_report_that_is_gone_is_told_once(tmp_path: Path) -> None:
